@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -296,12 +297,9 @@ func from(change func(*warm.Origin)) func(*process) {
 func failing(verb string, err error) func(*process) {
 	return func(p *process) {
 		p.Create("bs", sim.Thing("other"))
-		n := 0
+		var failed atomic.Bool // witnesses are asked for side by side
 		p.Failing(func(v, _ string) error {
-			if v != verb {
-				return nil
-			}
-			if n++; n > 1 {
+			if v != verb || failed.Swap(true) {
 				return nil
 			}
 			return err

@@ -51,8 +51,8 @@ type Client struct {
 }
 
 // core is the part that a client shares with the clients that With returns. streams, kinds,
-// applied, recollected, leaders, shards and the link of connection have locks of their own; the
-// other fields do not change.
+// applied, leaders, shards and the link of connection have locks of their own; the other fields do
+// not change.
 type core struct {
 	dynamic      dynamic.Interface
 	server       server
@@ -64,8 +64,7 @@ type core struct {
 	untyped      bool // no stream has Go types
 	log          logr.Logger
 	streams      *stream.Set
-	applied      applied.Marks
-	recollected  applied.Recollections
+	applied      applied.Memory
 	leases       leases
 	loops        keyed.Loops // those that run
 	observers    *observers
@@ -114,14 +113,18 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	requests, dyn, disco := link.Server(), link.Dynamic(), memory.NewMemCacheClient(link.Discovery())
 	requests.Scheme, requests.ManagedFields, requests.StreamTyped = s.scheme, s.managedFields, s.streamLists
 	requests.MaxObjectBytes = cmp.Or(s.maxObjectBytes, defaultMaxObjectBytes)
-	return s.client(&core{
+	c := &core{
 		dynamic: dyn, leases: leases{client: link.Leases(), server: first.Server}, disco: disco, untyped: s.untyped,
 		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),
 
 		connection: connection{
 			link: link, config: s.restConfig, turn: make(chan struct{}, 1), logs: &logSource{requests, dyn},
 		},
-	}, requests), nil
+	}
+	requests.Applied = &wire.Applied{
+		Manager: managerOr(s.fieldManager), Mark: AppliedAnnotation, Put: c.applied.Entries.Put,
+	}
+	return s.client(c, requests), nil
 }
 
 // NewClientFromDynamic returns a client on a dynamic client and a mapper: on client-go's fake
@@ -239,7 +242,7 @@ func (c *Client) Sync(ctx context.Context) error { return c.core.streams.Sync(ct
 // afterwards, without watches.
 func (c *Client) Close() {
 	c.core.streams.Close()
-	c.core.recollected.Close()
+	c.core.applied.Recollections.Close()
 	c.core.connection.close()
 	c.core.observers.end()
 }

@@ -207,18 +207,21 @@ func (a *ownedApply) knownUnchanged(ctx context.Context, w *applied.Wanted) (Obj
 	if known == nil || !a.set.Says(w, known) {
 		return nil, false
 	}
+	if e, read := a.entry(known); read {
+		return known, a.ownsAsShown(ctx, w, e, known)
+	}
 	return known, a.recalls(ctx, w, known)
 }
 
 // marked reports whether the object is at the version at which it was applied.
 func (a *ownedApply) marked(w *applied.Wanted, now Object) bool {
-	return a.client.core.applied.At(w, a.options.fieldManager, now)
+	return a.client.core.applied.Marks.At(w, a.options.fieldManager, now)
 }
 
 // mark remembers that w is applied in this version of the object.
 func (a *ownedApply) mark(w *applied.Wanted, now metav1.Object) {
 	core := a.client.core
-	core.applied.Put(core.streams, w, a.options.fieldManager, now.GetUID(), now.GetResourceVersion())
+	core.applied.Marks.Put(core.streams, w, a.options.fieldManager, now.GetUID(), now.GetResourceVersion())
 }
 
 // fullest returns as much of an object as the watches have at its version. A watch of metadata
@@ -253,12 +256,37 @@ func (a *ownedApply) holds(ctx context.Context, w *applied.Wanted, now, whole Ob
 	return true
 }
 
+// entry returns which fields of an object this manager has applied, if a stream of a Go type has
+// read that.
+func (a *ownedApply) entry(known Object) (e applied.Entry, read bool) {
+	core := a.client.core
+	if a.options.fieldManager != managerOr(core.fieldManager) {
+		return e, false
+	}
+	return core.applied.Entries.Of(known)
+}
+
+// ownsAsShown reports whether an object, with this entry of its manager, is as it is applied.
+func (a *ownedApply) ownsAsShown(ctx context.Context, w *applied.Wanted, e applied.Entry, now Object) bool {
+	now = a.fullest(w, now)
+	if a.set.Make(w) != nil || !a.check(ctx, w, now).OwnsEntry(e, w.Object) {
+		return false
+	}
+	a.mark(w, now)
+	return true
+}
+
 // owns reports whether fields are exactly those of what is applied, and the object still has it,
 // in its order. Now is as much of the object as is known, or nil.
 func (a *ownedApply) owns(ctx context.Context, w *applied.Wanted, fields []byte, now Object) bool {
+	return a.set.Make(w) == nil && a.check(ctx, w, now).OwnsJust(fields, w.Object)
+}
+
+// check compares what is applied with an object that is shown, or nil.
+func (a *ownedApply) check(ctx context.Context, w *applied.Wanted, now Object) *applied.Check {
 	core := a.client.core
-	check := &applied.Check{
-		Detail: a.set.DetailOf(w.Resource.Kind, now),
+	return &applied.Check{
+		Detail: a.set.DetailOf(w.Resource.Kind, now), AsGiven: now != nil && applied.HasValues(w.Given, now),
 		Whole: func(path fieldpath.Path, part any) bool {
 			return core.kinds.Whole(ctx, w.Resource.Kind, path, part)
 		},
@@ -273,7 +301,6 @@ func (a *ownedApply) owns(ctx context.Context, w *applied.Wanted, fields []byte,
 			return u.Object
 		}),
 	}
-	return a.set.Make(w) == nil && check.OwnsJust(fields, w.Object)
 }
 
 // recalls reports whether a list of metadata shows that the object is as it is applied. It may
@@ -291,23 +318,23 @@ func (a *ownedApply) recalls(ctx context.Context, w *applied.Wanted, now Object)
 	if r == nil || r.Err() != nil {
 		return false
 	}
-	o, ok := core.recollected.Take(r, w.Key, now)
+	o, ok := core.applied.Recollections.Take(r, w.Key, now)
 	if !ok || o.Sum != w.Sum || !a.owns(ctx, w, o.Fields, a.knownAt(w, o.RV)) {
 		return false
 	}
-	core.applied.Put(core.streams, w, a.options.fieldManager, o.UID, o.RV)
+	core.applied.Marks.Put(core.streams, w, a.options.fieldManager, o.UID, o.RV)
 	return true
 }
 
 // recollection returns a list of metadata, or makes it if that saves requests.
 func (a *ownedApply) recollection(ctx context.Context, of applied.Recollectable, w *applied.Wanted) *applied.Recollection {
 	core := a.client.core
-	known := func() int { return core.applied.Count(of.Storage) }
+	known := func() int { return core.applied.Marks.Count(of.Storage) }
 	list := func(ctx context.Context) (map[stream.Key]applied.Recalled, error) {
 		source := core.server.Source(w.Resource, of.Namespace, stream.Metadata)
 		return applied.List(ctx, of, a.set.Annotation, pageSize, source.ListItems)
 	}
-	return core.recollected.Of(ctx, of, known, list)
+	return core.applied.Recollections.Of(ctx, of, known, list)
 }
 
 // took takes in the answer to an apply.

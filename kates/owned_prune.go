@@ -124,7 +124,7 @@ func (a *ownedApply) remove(ctx context.Context, u unwanted, end *outcome) error
 		err := a.delete(ctx, o, u)
 		switch {
 		case err == nil:
-			a.client.core.applied.Forget(u.stored())
+			a.client.core.applied.Marks.Forget(u.stored())
 			end.is(pruned, u.resource, u)
 			return nil
 		case apierrors.IsNotFound(err):
@@ -174,7 +174,7 @@ func (a *ownedApply) release(ctx context.Context, o *object, u unwanted, end *ou
 	case IsNotFound(err):
 		return nil
 	case err == nil && left:
-		a.client.core.applied.Forget(u.stored())
+		a.client.core.applied.Marks.Forget(u.stored())
 		end.is(released, u.resource, u)
 	}
 	return err

@@ -82,6 +82,6 @@ func TestAnApplyThatMetADeletionIsNotRemembered(t *testing.T) {
 			got.SetDeletionTimestamp(&now)
 		}
 		a.took(w, nil, got, &outcome{})
-		assert.Equal(t, remembered, a.client.core.applied.At(w, "m", got), "to apply it again is ErrDeleting")
+		assert.Equal(t, remembered, a.client.core.applied.Marks.At(w, "m", got), "to apply it again is ErrDeleting")
 	}
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/kates-go/kates/internal/jsonform"
 )
 
-const defaultFieldManager = "kates"
+// managerOr returns the field manager of an apply: the one that is named, or else the default.
+func managerOr(named string) string { return cmp.Or(named, "kates") }
 
 // ErrApplyNotSupported is returned by Apply on client-go's bare fake client, which does not
 // implement server-side apply.

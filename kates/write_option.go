@@ -100,10 +100,7 @@ func (w writeOptions) update() metav1.UpdateOptions {
 func (w writeOptions) patch(pt PatchType) metav1.PatchOptions {
 	o := metav1.PatchOptions{DryRun: w.dryRun, FieldManager: w.fieldManager}
 	if pt == types.ApplyPatchType {
-		if o.FieldManager == "" {
-			o.FieldManager = defaultFieldManager
-		}
-		o.Force = &w.force
+		o.FieldManager, o.Force = managerOr(w.fieldManager), &w.force
 	}
 	return o
 }

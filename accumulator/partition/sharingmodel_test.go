@@ -112,8 +112,9 @@ func (m *sharedModel) do(s sim.Step) error {
 	case s.Op < 90:
 		var left atomic.Int32
 		left.Store(int32(s.B % 4))
-		m.Failing(func(_, of string) error {
-			if of != resource || left.Add(-1) < 0 {
+		// A watch that fails leaves what it had shown, so a turn would lack what has come since.
+		m.Failing(func(verb, of string) error {
+			if verb != "list" || of != resource || left.Add(-1) < 0 {
 				return nil
 			}
 			return errors.New("not now")

@@ -37,8 +37,7 @@ func (s *Set) DetailOf(kind schema.GroupVersionKind, now Object) Detail {
 // while. Any write to the object then drops the field, but not the record of its owner. When the
 // schema has the field again, its value is lost, or is the default.
 func (o *Check) kept(part any) bool {
-	inMetadata := len(o.path) > 0 && o.path[0].FieldName != nil && *o.path[0].FieldName == "metadata"
-	if o.Detail == NoContent || inMetadata {
+	if o.Detail == NoContent || o.AsGiven || o.inMetadata() {
 		return true
 	}
 	here := partAt(o.Live(), o.path)
@@ -46,6 +45,10 @@ func (o *Check) kept(part any) bool {
 		return here != nil || zero(part)
 	}
 	return contains(here, part)
+}
+
+func (o *Check) inMetadata() bool {
+	return len(o.path) > 0 && o.path[0].FieldName != nil && *o.path[0].FieldName == "metadata"
 }
 
 // zero reports whether a part of an object is empty. Where empty means absent, it is not kept.

@@ -14,8 +14,10 @@
 // compares both with the live object. Which parts are owned as a whole only, the kind's OpenAPI
 // document says; the managedFields cannot.
 //
-// Watches of Go types drop the managedFields. Then the object's version decides: it was answered
-// by the server to an apply ([Marks]), or a list of metadata has shown it ([Recollections]).
+// Watches of Go types drop the managedFields. What the client's manager has applied is read before
+// that, for the version of the object that comes with it ([Entries]). Where this is not known, the
+// object's version decides: it was answered by the server to an apply ([Marks]), or a list of
+// metadata has shown it ([Recollections]).
 //
 // [Set] holds the rules of one set: which objects belong to it, which may be applied or pruned,
 // and what is sent.

@@ -31,6 +31,9 @@ type Check struct {
 	Live func() map[string]any
 	// Detail is how much of it is known.
 	Detail Detail
+	// AsGiven says that the live object has all applied values outside the metadata, and the items
+	// of each list in their order: see [HasValues].
+	AsGiven bool
 
 	path fieldpath.Path // of the part that is compared
 }
@@ -40,9 +43,34 @@ type Check struct {
 // has no owner.
 func (o *Check) OwnsJust(fields []byte, applied *unstructured.Unstructured) bool {
 	var set fieldpath.Set
-	if len(fields) == 0 || set.FromJSON(bytes.NewReader(fields)) != nil {
-		return false
+	return len(fields) > 0 && set.FromJSON(bytes.NewReader(fields)) == nil && o.ownsJust(&set, applied, nil)
+}
+
+// OwnsEntry is OwnsJust for what a stream has told.
+func (o *Check) OwnsEntry(e Entry, applied *unstructured.Unstructured) bool {
+	if metadata, ok := applied.Object["metadata"].(map[string]any); ok {
+		owner := only(metadata["ownerReferences"])
+		if set := e.shared(); set != nil && owner != nil && owner["uid"] == string(e.owners[0].UID) {
+			owner = maps.Clone(owner)
+			owner["uid"] = theOwner
+			return o.ownsJust(set, applied, owner)
+		}
 	}
+	return o.OwnsJust(e.Fields(), applied)
+}
+
+// only returns the only item of a list.
+func only(list any) map[string]any {
+	if items, ok := list.([]any); ok && len(items) == 1 {
+		item, _ := items[0].(map[string]any)
+		return item
+	}
+	return nil
+}
+
+// ownsJust is OwnsJust for a set. Owner is the object's only owner reference, if it is not to be
+// taken from the object.
+func (o *Check) ownsJust(set *fieldpath.Set, applied *unstructured.Unstructured, owner map[string]any) bool {
 	object := maps.Clone(applied.Object)
 	metadata, ok := object["metadata"].(map[string]any)
 	if !ok {
@@ -56,7 +84,10 @@ func (o *Check) OwnsJust(fields []byte, applied *unstructured.Unstructured) bool
 	for _, name := range []string{"name", "namespace", "uid"} {
 		delete(metadata, name)
 	}
-	return o.covers(&set, object)
+	if owner != nil {
+		metadata["ownerReferences"] = []any{owner}
+	}
+	return o.covers(set, object)
 }
 
 // covers reports whether a set of fields has every part of a value, and nothing else. The set has
@@ -104,7 +135,7 @@ func (o *Check) has(set *fieldpath.Set, e fieldpath.PathElement, part any) bool 
 
 // inOrder reports whether the live list has these items in this order. An apply would restore it.
 func (o *Check) inOrder(items []*fieldpath.PathElement) bool {
-	if len(items) < 2 {
+	if len(items) < 2 || o.AsGiven && !o.inMetadata() {
 		return true
 	}
 	list, _ := partAt(o.Live(), o.path).([]any)
@@ -158,19 +189,14 @@ func (o *Check) hasWhole(e fieldpath.PathElement, part any) bool {
 	return true
 }
 
-// all reports whether holds is true for each element of a set.
+// all reports whether holds is true for each element of a set. Not every iterator of sets can be
+// left before its end.
 func all(set *fieldpath.Set, holds func(fieldpath.PathElement) bool) bool {
-	for e := range set.Members.All() {
-		if !holds(e) {
-			return false
-		}
-	}
-	for e := range set.Children.All() {
-		if !holds(e) {
-			return false
-		}
-	}
-	return true
+	every := true
+	each := func(e fieldpath.PathElement) { every = every && holds(e) }
+	set.Members.Iterate(each)
+	set.Children.Iterate(each)
+	return every
 }
 
 // itemOf returns the index of the list item that an element of a path names, -1 if there is none

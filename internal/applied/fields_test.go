@@ -161,3 +161,9 @@ func TestWhatTheManagedFieldsSayOfAFieldThatIsLostIsNotGoneBy(t *testing.T) {
 	}
 	assert.Equal(t, ShownContent, set.DetailOf(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, &unstructured.Unstructured{}), "quantities, say")
 }
+
+func TestSeveralFieldsThatAreNotAppliedAreFoundWithoutAPanic(t *testing.T) {
+	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}
+	check := &Check{Whole: func(fieldpath.Path, any) bool { return true }, Live: func() map[string]any { return u.Object }}
+	assert.False(t, check.OwnsJust([]byte(`{"f:a":{"f:x":{}},"f:b":{"f:x":{}},"f:c":{},"f:d":{},"f:metadata":{}}`), u))
+}

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -193,6 +194,16 @@ func OwnedByFields(kind schema.GroupVersionKind) bool {
 
 // BuiltIn reports whether a kind is one of Kubernetes' own.
 func BuiltIn(kind schema.GroupVersionKind) bool {
+	if _, known := builtIn.Load(kind); known {
+		return true
+	}
 	o, err := clientscheme.Scheme.New(kind) // programs add their own kinds to it
-	return err == nil && strings.HasPrefix(reflect.TypeOf(o).Elem().PkgPath(), "k8s.io/api/")
+	is := err == nil && strings.HasPrefix(reflect.TypeOf(o).Elem().PkgPath(), "k8s.io/api/")
+	if is {
+		builtIn.Store(kind, true)
+	}
+	return is
 }
+
+// builtIn has the kinds of Kubernetes that somebody has asked about. To find out costs an object.
+var builtIn sync.Map

@@ -36,6 +36,7 @@ type (
 	EventSink      struct{}
 	Recollections  struct{}
 	Marks          struct{}
+	Entries        struct{}
 	UnionReader    struct{}
 	Scheduler      struct{}
 	Tables         struct{}
@@ -103,6 +104,7 @@ var Order = []Lock{
 	{EventSink{}, "kates/events.sink.mu", "whether the recorder has ended"},
 	{Recollections{}, "internal/applied.Recollections.mu", "what lists of metadata have shown"},
 	{Marks{}, "internal/applied.Marks.mu", "at which version an apply succeeded"},
+	{Entries{}, "internal/applied.Entries.mu", "which fields of an object its applier owns"},
 	{UnionReader{}, "accumulator.Reader.mu", "the merged objects of a reader of a union"},
 	{Scheduler{}, "accumulator/partition.scheduler.mu", "the partitions, the agenda, who looked up what"},
 	{Tables{}, "accumulator.Accumulator.tables", "the tables, for those without the reader's turn"},

@@ -53,8 +53,8 @@ var gateways = []mutant{
 		new: `			return nil //`,
 	}, {
 		name: "nobody sees that nginx has died", says: gatewayHeals, file: gatewayLoops, caught: "TestNginxIsAskedAgainWhenItWaitsAndWhenItHasDied",
-		old: `		kates.WithTriggers(died), `,
-		new: `		`,
+		old: `kates.WithUnhealthyAfter(hangs), kates.WithTriggers(died),`,
+		new: `kates.WithUnhealthyAfter(hangs),`,
 	}, {
 		name: "a lost lease ends the gateway", says: gatewayHeals, file: gatewayLoops, caught: "TestALeaderThatHasLostItsLeaseFollowsAndLeadsAgain",
 		old: `		if !errors.Is(err, kates.ErrLeadershipLost) {`,

@@ -16,7 +16,7 @@ const (
 var unbelievable = []mutant{
 	{
 		name: "the kind of the envelope is not looked at", says: harmless, in: hostile, file: "internal/wire/frames/list.go", caught: isTold + "a_Secret,_typed_from_protobuf",
-		old: `			kind = string(value)`, new: `			kind = ""`,
+		old: `			kind = again(lastKind, value)`, new: `			kind = ""`,
 	},
 	{
 		name: "an event of another namespace is taken", says: harmless, in: hostile, file: judges, caught: isTold + "another_namespace,_untyped",

@@ -3,8 +3,10 @@ package mutants
 const (
 	applied = "internal/applied/fields.go"
 	recall  = "internal/applied/recall.go"
+	entries = "internal/applied/entries.go"
 
 	ownsJust = "TestAnApplierOwnsJustWhatItAppliesOrSomebodyHasChangedIt"
+	again    = "TestApplyOwnedOfAProcessThatBeginsAnewKnowsWhatWasAppliedFromItsWatchOfAGoType"
 	worth    = "TestAListOfWhatWasAppliedIsMadeWhereItIsWorthIt"
 )
 
@@ -93,5 +95,73 @@ var owned = []mutant{
 		file: "kates/owned_set.go", caught: "TestObjectsOfAnOwnedSetAreAppliedAndPrunedSideBySide",
 		old: `for _, end := range ends {`, new: `for i := range ends {
 		end := ends[len(ends)-1-i]`,
+	},
+	{
+		name: "what was applied to an older version counts", says: "An entry is about one version of an object",
+		file: entries, caught: "TestWhatAManagerHasAppliedIsKnownOfTheVeryVersionThatWasRead",
+		old: `if !ok || at.atRV != now.GetResourceVersion() {`, new: `if !ok {`,
+	},
+	{
+		name: "what was applied to objects that are gone is kept", says: "objects that nobody holds are dropped",
+		file: entries, caught: "TestG3WhatIsKnownOfAppliesIsBoundedByTheObjectsThatAreHeld",
+		old: `return e.object.Value() == nil })`, new: `return false })`,
+	},
+	{
+		name: "what was applied is forgotten with a copy of the object", says: "objects that nobody holds are dropped",
+		file: entries, caught: "TestG3WhatIsKnownOfAppliesIsBoundedByTheObjectsThatAreHeld",
+		old: `ok && was.atRV == rv && was.object.Value() != nil {`, new: `ok && was.atRV == "" {`,
+	},
+	{
+		name: "the owners of another object come in", says: "most objects of a kind have the same fields, which are in memory once",
+		file: entries, caught: "TestFieldsThatDifferByTheirOwnersAloneAreInMemoryOnce",
+		old: `strings.ReplaceAll(fields, placeOf(i), string(owner.UID))`, new: `strings.ReplaceAll(fields, placeOf(i+1), string(owner.UID))`,
+	},
+	{
+		name: "what another manager has applied is ours", says: "reads what a manager has applied",
+		file: "internal/wire/frames/identity.go", caught: "TestWhatAManagerHasAppliedIsReadFromTheBytesOfAnObject",
+		old: `if applied && string(of[entryManager]) == manager {`, new: `if applied {`,
+	},
+	{
+		name: "what is said of applies is not read", says: "The managed fields tell that nobody has changed any of it since",
+		file: "internal/wire/applied.go", in: "kates", caught: again,
+		old: `if fields != nil && stream.Fault(o) == nil {`, new: `if fields == nil && stream.Fault(o) != nil {`,
+	},
+	{
+		name: "what one manager has applied another has", says: "The managed fields tell that nobody has changed any of it since",
+		file: "kates/owned_apply.go", in: "kates", caught: again,
+		old: `if a.options.fieldManager != managerOr(core.fieldManager) {`, new: `if core == nil {`,
+	},
+	{
+		name: "a list that others have added to is as it was given", says: "Lists have as many items",
+		file: "internal/applied/values.go", caught: "TestALiveObjectHasTheGivenValuesWithWhatTheServerAdds",
+		old: `if given.Len() != live.Len() {`, new: `if given.Len() > live.Len() {`,
+	},
+	{
+		name: "the order of owners is that of values", says: "The items of lists must also be in their order",
+		file: applied, caught: "TestTheOrderOfOwnersIsNotSeenFromTheValuesOfAnObject",
+		old: `o.AsGiven && !o.inMetadata()`, new: `o.AsGiven`,
+	},
+	{
+		name: "any owner is the owner", says: "with theOwner in place of the UID of the only owner",
+		file: applied, caught: "TestAnEntryOwnsJustWhatItsFieldsOwn",
+		old: `owner != nil && owner["uid"] == string(e.owners[0].UID)`, new: `owner != nil`,
+	},
+	{
+		name: "the UID of the owner is one wherever it stands", says: "if the UID is not just that of the owner",
+		file: entries, caught: "TestAnEntryOwnsJustWhatItsFieldsOwn",
+		old: `strings.Count(text, placeOf(0)) != 1`, new: `strings.Count(text, placeOf(0)) == 0`,
+	},
+	{
+		name: "a comparison of fields is left before its end", says: "It may be called concurrently for different owners",
+		file: applied, caught: "TestSeveralFieldsThatAreNotAppliedAreFoundWithoutAPanic",
+		old: `	set.Members.Iterate(each)
+	set.Children.Iterate(each)
+`, new: `	set.Members.Iterate(each)
+	for e := range set.Children.All() {
+		if each(e); !every {
+			return false
+		}
+	}
+`,
 	},
 }

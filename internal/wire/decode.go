@@ -37,6 +37,7 @@ type decoder struct {
 	only     *only        // the fields that are decoded; nil: all
 	strings  *intern.Table
 	as       *projector // some fields are wanted; nil: all
+	applied  *Applied   // takes what the dropped managedFields say; may be nil
 	// parts decodes protobuf where nobody writes to the objects: they share memory as soon as they
 	// are decoded. Nil where somebody may.
 	parts *parts.Table
@@ -70,6 +71,16 @@ func (d *decoder) item(raw []byte, e frames.Encoding) (_ stream.Object, silent b
 	if d.as != nil {
 		return d.as.item(d, raw, e)
 	}
+	fields := d.applied.fields(raw, e)
+	o, silent, err := d.whole(raw, e)
+	if err == nil {
+		d.applied.put(o, fields)
+	}
+	return o, silent, err
+}
+
+// whole is item for an object of the decoder's type.
+func (d *decoder) whole(raw []byte, e frames.Encoding) (_ stream.Object, silent bool, _ error) {
 	kept, err := d.only.of(raw, e)
 	p := reflect.New(d.typ).Interface()
 	if err == nil {

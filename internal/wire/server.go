@@ -29,6 +29,8 @@ type Server struct {
 	Scheme *runtime.Scheme
 	// ManagedFields says that typed objects keep them.
 	ManagedFields bool
+	// Applied takes what typed objects without managedFields say about applies. It may be nil.
+	Applied *Applied
 	// StreamTyped says that the initial lists of typed sources are streamed.
 	StreamTyped bool
 	// MaxObjectBytes bounds each object that is listed or watched.
@@ -61,7 +63,9 @@ func (s *Server) Source(r stream.Resource, namespace string, form stream.Form) s
 			rest := *whole
 			rest.client = s.Metadata
 			d := newDecoder(r, typ, s.ManagedFields)
-			d.only = onlyOf(form, typ)
+			if d.only = onlyOf(form, typ); d.only == nil && !d.keep {
+				d.applied = s.Applied
+			}
 			return &typedSource{rest: &rest, decoder: d, streamed: s.StreamTyped}
 		}
 	}

@@ -270,6 +270,38 @@ func TestManagedFieldsGoAndTheRestStays(t *testing.T) {
 	}
 }
 
+func TestWhatAManagerHasAppliedIsReadFromTheBytesOfAnObject(t *testing.T) {
+	p := pod("p", 200)
+	apply, fields := metav1.ManagedFieldsOperationApply, `{"f:metadata":{"f:labels":{"f:a":{}}}}`
+	entry := func(manager string, operation metav1.ManagedFieldsOperationType, subresource, fields string) {
+		p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{
+			Manager: manager, Operation: operation, Subresource: subresource, APIVersion: "v1", FieldsType: "FieldsV1",
+			Time: &metav1.Time{}, FieldsV1: metav1.NewFieldsV1(fields),
+		})
+	}
+	entry("other", apply, "", `{"f:other":{}}`)
+	entry("me", metav1.ManagedFieldsOperationUpdate, "", `{"f:updated":{}}`)
+	entry("me", apply, "status", `{"f:status":{}}`)
+	entry("me", apply, "", fields)
+	entry("none", metav1.ManagedFieldsOperationUpdate, "", `{"f:updated":{}}`)
+	p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{Manager: "empty", Operation: apply})
+	proto, err := p.Marshal()
+	require.NoError(t, err)
+	for e, raw := range map[Encoding][]byte{JSON: inJSON(t, p), Protobuf: proto} {
+		got := AppliedFields(raw, e, "me")
+		assert.Equal(t, fields, string(got), "%v", e)
+		for _, manager := range []string{"none", "empty", "absent", ""} {
+			assert.Nil(t, AppliedFields(raw, e, manager), "%s in %v", manager, e)
+		}
+		DropManagedFields(raw, e)
+		assert.Equal(t, fields, string(got), "it is a copy")
+	}
+	for _, text := range []string{"", "x", `{"metadata":7}`, `{"metadata":{"managedFields":[]}}`, `{"metadata":{"managedFields":7}}`, "\x0a", "\x0a\xff", "\x0a\x02\x8a\x01"} {
+		assert.Nil(t, AppliedFields([]byte(text), JSON, "me"))
+		assert.Nil(t, AppliedFields([]byte(text), Protobuf, "me"))
+	}
+}
+
 func TestTheIdentityOfABrokenObjectIsReadAsFarAsItGoes(t *testing.T) {
 	id := Identity{Namespace: "ns", Name: "n", UID: "u", Version: "7"}
 	for text, want := range map[string]Identity{

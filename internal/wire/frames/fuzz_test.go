@@ -386,6 +386,7 @@ func FuzzTheIdentityIsWhatIsDecoded(f *testing.F) {
 			err = utiljson.Unmarshal(raw, &p)
 		}
 		_ = DropManagedFields(bytes.Clone(raw), Protobuf)
+		_, _ = AppliedFields(raw, Protobuf, "m"), AppliedFields(raw, JSON, "m")
 		left := DropManagedFields(bytes.Clone(raw), e)
 		got := IdentityOf(raw, e)
 		if err != nil {

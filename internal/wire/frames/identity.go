@@ -1,11 +1,13 @@
 package frames
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Identity is what can be read of an object that does not decode.
@@ -116,6 +118,68 @@ func at(raw []byte, key string, f func(value []byte)) {
 
 // managedFields is field 17 of ObjectMeta.
 const managedFields = 17
+
+// AppliedFields returns the part of metadata.managedFields that lists what a manager has applied,
+// in memory of its own, for an object that is not decoded yet. It is nil if there is none, and if
+// the object cannot be read.
+func AppliedFields(raw []byte, e Encoding, manager string) (found []byte) {
+	if e == Protobuf {
+		return appliedInProto(raw, manager)
+	}
+	at(raw, `"metadata"`, func(metadata []byte) {
+		at(metadata, `"managedFields"`, func(value []byte) {
+			var all []metav1.ManagedFieldsEntry
+			if json.Unmarshal(value, &all) != nil {
+				return
+			}
+			for _, entry := range all {
+				applied := entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+				if applied && entry.Manager == manager && entry.FieldsV1 != nil {
+					found = entry.FieldsV1.GetRawBytes()
+				}
+			}
+		})
+	})
+	return found
+}
+
+// Fields of a ManagedFieldsEntry, and the one of FieldsV1.
+const (
+	entryManager     = 1
+	entryOperation   = 2
+	entryFields      = 7
+	entrySubresource = 8
+	fieldsRaw        = 1
+)
+
+// appliedInProto is AppliedFields for protobuf.
+func appliedInProto(raw []byte, manager string) (found []byte) {
+	each := func(raw []byte, wanted protowire.Number, f func(value []byte)) {
+		_ = fields(raw, 0, func(number protowire.Number, value []byte) error {
+			if number == wanted {
+				f(value)
+			}
+			return nil
+		})
+	}
+	each(raw, 1, func(metadata []byte) {
+		each(metadata, managedFields, func(entry []byte) {
+			var of [entrySubresource + 1][]byte
+			_ = fields(entry, 0, func(number protowire.Number, value []byte) error {
+				if number <= entrySubresource {
+					of[number] = value
+				}
+				return nil
+			})
+			applied := string(of[entryOperation]) == string(metav1.ManagedFieldsOperationApply) &&
+				len(of[entrySubresource]) == 0
+			if applied && string(of[entryManager]) == manager {
+				each(of[entryFields], fieldsRaw, func(value []byte) { found = bytes.Clone(value) })
+			}
+		})
+	})
+	return found
+}
 
 // DropManagedFields removes metadata.managedFields from an object that is not decoded yet, in
 // place, and returns the rest.
