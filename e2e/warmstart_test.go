@@ -90,7 +90,7 @@ func (w *warmed) change() {
 func (w *warmed) connect(options ...kates.Option) *kates.Client {
 	w.t.Helper()
 	options = append([]kates.Option{
-		kates.WithLogger(slog.New(slog.DiscardHandler)), kates.WithInterval(0), kates.WithWarmStart(kates.WarmStartDir(w.dir), w.more...),
+		kates.WithLogger(slog.New(slog.DiscardHandler)), kates.WithInterval(0), kates.WithWarmStart(kates.WarmStartDir(w.dir), append(w.more, kates.WarmStartWait(patience))...),
 	}, options...)
 	client, err := kates.NewClientFromRESTConfig(w.config, options...)
 	require.NoError(w.t, err)
