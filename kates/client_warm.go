@@ -40,6 +40,7 @@ type WarmStartSetting func(*warmSettings)
 
 type warmSettings struct {
 	every time.Duration
+	wait  time.Duration
 	most  int64
 	key   []byte
 	wrong error
@@ -51,6 +52,16 @@ func WarmStartEvery(d time.Duration) WarmStartSetting {
 	return func(s *warmSettings) {
 		if s.every = d; d <= 0 {
 			s.wrong = fmt.Errorf("WarmStartEvery is %s: it has to be positive", d)
+		}
+	}
+}
+
+// WarmStartWait bounds the time in which a watch has to reach the present, before its kind is listed
+// instead. Default 10 s. It must be positive.
+func WarmStartWait(d time.Duration) WarmStartSetting {
+	return func(s *warmSettings) {
+		if s.wait = d; d <= 0 {
+			s.wrong = fmt.Errorf("WarmStartWait is %s: it has to be positive", d)
 		}
 	}
 }
@@ -93,7 +104,7 @@ func WarmStartKey(key []byte) WarmStartSetting {
 // damaged, too large, older than 30 minutes, or of another format, cluster, query or form, version
 // of the server, schema of the API, or Go type; versions that the server has forgotten (410); a
 // server that refuses, or does not answer within 10 s; a watch that does not reach the present
-// within 10 s; a history of the server in which the objects are others than those that were kept (a
+// within 10 s ([WarmStartWait]); a history of the server in which the objects are others than those that were kept (a
 // cluster that was restored from a backup). docs/failures.md says what is certain there.
 //
 // These watches are not kept: those with a [Query.Transform] or [WithTransform], since a function
@@ -123,7 +134,7 @@ func WithWarmStart(store WarmStore, more ...WarmStartSetting) Option {
 	return option(func(o *settings) {
 		o.reject(w.wrong)
 		o.streams.Warm = &stream.Warmth{
-			Store: store, Codec: warm.Codec{Key: w.key, Most: w.most}, Every: w.every,
+			Store: store, Codec: warm.Codec{Key: w.key, Most: w.most}, Every: w.every, Wait: w.wait,
 		}
 	})
 }

@@ -170,6 +170,7 @@ func TestOptionsOfWarmStartsThatMakeNoSenseAreErrors(t *testing.T) {
 		"names no":    kates.WithWarmStart(kates.WarmStartDir("")),
 		"is nil":      kates.WithWarmStart(dir, nil),
 		"Every":       kates.WithWarmStart(dir, kates.WarmStartEvery(0)),
+		"Wait":        kates.WithWarmStart(dir, kates.WarmStartWait(-1)),
 		"MaxBytes":    kates.WithWarmStart(dir, kates.WarmStartMaxBytes(-1)),
 		"has 5 bytes": kates.WithWarmStart(dir, kates.WarmStartKey([]byte("short"))),
 		"has 0 bytes": kates.WithWarmStart(dir, kates.WarmStartKey(nil)),

@@ -34,6 +34,8 @@ type Warmth struct {
 	// Origin says which server a resource comes from now. While it returns an error, streams are
 	// neither kept nor begun from a file. One that wraps [ErrNoOrigin] stays.
 	Origin func(ctx context.Context, r Resource) (warm.Origin, error)
+	// Wait is how long a watch may take to reach the present. 0: 10 s.
+	Wait time.Duration
 	// Helpers unpack objects side by side. Nil: nobody does.
 	Helpers *ordered.Pool
 }

@@ -1,15 +1,18 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -51,7 +54,7 @@ func (c *catching) reached() bool { return !coherence.Newer(c.rv, c.at) }
 
 // up reads one watch after the other.
 func (c *catching) up(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, catchMost)
+	ctx, cancel := context.WithTimeout(ctx, c.wait())
 	defer cancel()
 	for !c.reached() {
 		if c.watch == nil {
@@ -68,15 +71,31 @@ func (c *catching) up(ctx context.Context) error {
 		}
 		if c.at == before && !c.reached() {
 			Sleep(ctx, catchPause)
+			c.nudge(ctx)
 		}
 	}
 	return c.count()
 }
 
+// wait is how long the watches may take.
+func (c *catching) wait() time.Duration { return cmp.Or(c.f.config.Warm.Wait, catchMost) }
+
+// nudge asks for a list of one object again. A bookmark is as new as the server's cache, which
+// follows etcd only if a list has to be consistent. The first answer may have come from etcd itself,
+// as it does after a start of the server. What is wrong with the server, the next watch says.
+func (c *catching) nudge(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, askMost)
+	defer cancel()
+	o := c.requests.options()
+	o.Limit = 1
+	lockorder.CallOut("a list of one object")
+	_, _ = c.source.ListItems(ctx, o, func(runtime.Object) error { return nil })
+}
+
 // late says of an error at the end of the time that the time was over.
 func (c *catching) late(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return doubtful(fmt.Sprintf("the watch has not reached the present within %s", catchMost))
+		return doubtful(fmt.Sprintf("the watch has not reached the present within %s", c.wait()))
 	}
 	return forgotten(err)
 }
