@@ -32,8 +32,8 @@ const (
 	changedShare = 8
 )
 
-// note notes a change: that what the watch shows of a key may have changed. Called with the stream's lock
-// held.
+// note notes a change: that what the watch shows of a key may have changed. Called with the
+// stream's lock held.
 func (k *kept) note(key Key, objects int) {
 	if k.base == nil {
 		return

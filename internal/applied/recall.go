@@ -19,8 +19,8 @@ import (
 // Recollections hold what lists of metadata have told: who owns which fields of many objects,
 // where the watches do not tell and there are no [Entries]: with another field manager than the
 // client's, for example. A program that starts among thousands of objects that it has applied
-// before needs a few lists, in place of an apply of each, to find that nothing is to be done. A list is made once enough objects would need it. The zero value is
-// empty.
+// before needs a few lists, in place of an apply of each, to find that nothing is to be done. A
+// list is made once enough objects would need it. The zero value is empty.
 type Recollections struct {
 	mu     lockorder.Mutex[lockorder.Recollections]
 	all    map[Recollectable]*Recollection
