@@ -360,26 +360,48 @@ func (w *fleetWorld) arrives(cluster, name string) {
 	})
 }
 
-// settle ends the writers, and waits until the snapshot is what the servers list (G6).
+// settle ends the writers, and waits until the snapshot is what the servers list (G6). A server may
+// carry out a request after its writer has given up, so it is asked again while the two differ.
 func (w *fleetWorld) settle() {
 	w.t.Helper()
 	w.stop()
 	w.writers.Wait()
-	want := make(map[string]fleetIdentity)
+	for deadline := time.Now().Add(patience); ; {
+		want := w.listed()
+		w.mu.Lock()
+		v, next, count := w.latest, w.read, w.count
+		w.mu.Unlock()
+		shown := v.identities()
+		if maps.Equal(shown, want) && len(v.Missing) == 0 {
+			w.t.Logf("%d snapshots", count)
+			return
+		}
+		if time.Now().After(deadline) {
+			require.Equal(w.t, want, shown, "G6: the snapshot is not what the servers list: %s", w.fleet.Status())
+			require.Empty(w.t, v.Missing)
+		}
+		select {
+		case <-next:
+		case <-time.After(200 * time.Millisecond): // the servers may have changed
+		}
+	}
+}
+
+// listed returns what the servers have, asked without faults.
+func (w *fleetWorld) listed() map[string]fleetIdentity {
+	w.t.Helper()
+	all := make(map[string]fleetIdentity)
 	for name, r := range w.remotes {
 		listed, err := r.direct.CoreV1().ConfigMaps("").List(w.t.Context(), metav1.ListOptions{})
 		require.NoError(w.t, err)
 		for _, o := range listed.Items {
-			want[name+" Maps "+o.Namespace+"/"+o.Name] = fleetIdentity{o.UID, o.ResourceVersion}
+			all[name+" Maps "+o.Namespace+"/"+o.Name] = fleetIdentity{o.UID, o.ResourceVersion}
 		}
 		secrets, err := r.direct.CoreV1().Secrets("").List(w.t.Context(), metav1.ListOptions{})
 		require.NoError(w.t, err)
 		for _, o := range secrets.Items {
-			want[name+" Secrets "+o.Namespace+"/"+o.Name] = fleetIdentity{o.UID, o.ResourceVersion}
+			all[name+" Secrets "+o.Namespace+"/"+o.Name] = fleetIdentity{o.UID, o.ResourceVersion}
 		}
 	}
-	w.until("the snapshot is what the servers list", func(v *fleetView) bool { return maps.Equal(v.identities(), want) && len(v.Missing) == 0 })
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.t.Logf("%d snapshots", w.count)
+	return all
 }
