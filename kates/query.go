@@ -235,7 +235,7 @@ func Transforms(all ...func(Object) error) func(Object) error {
 // are; so are those that come, go, or start to be deleted.
 // See https://kubernetes.io/docs/concepts/overview/working-with-objects/#object-spec-and-status
 func GenerationChanged(old, current Object) bool {
-	return old == nil || current == nil || current.GetGeneration() == 0 ||
+	return needs(current, generationPath) || old == nil || current == nil || current.GetGeneration() == 0 ||
 		old.GetGeneration() != current.GetGeneration() ||
 		(old.GetDeletionTimestamp() == nil) != (current.GetDeletionTimestamp() == nil)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -121,25 +122,32 @@ func (t target) needed() []project.Path {
 	if selects {
 		q.needs = append(q.needs, labelsPath)
 	}
-	for _, known := range keysOfOurs {
-		if t.Key != nil && sameCode(t.Key, known) {
-			t.Key(&q)
-		}
+	if isKeyOf(t.Key, keysOfOurs) {
+		t.Key(&q)
 	}
 	q.askSignal(t.Signal)
 	return q.needs
 }
 
-// askSignal asks a [Query.Signal] what it needs, if this package has made it.
+// askSignal asks a [Query.Signal] what it needs, if this package has made it. Any other may need
+// whole objects.
 func (q *question) askSignal(f func(old, current Object) bool) {
-	if f == nil {
-		return
+	switch {
+	case f == nil:
+	case slices.ContainsFunc(signalsOfOurs(), func(known any) bool { return sameCode(f, known) }):
+		f(nil, q)
+	default:
+		q.whole = true
 	}
-	for _, known := range []any{LabelsChanged, AnnotationsChanged, AnySignal()} {
-		if sameCode(f, known) {
-			f(nil, q)
-		}
-	}
+}
+
+func signalsOfOurs() []any {
+	return []any{GenerationChanged, LabelsChanged, AnnotationsChanged, AnySignal()}
+}
+
+// isKeyOf reports whether a function Key is one of these, or made by the same code.
+func isKeyOf(f func(Object) []string, of []func(Object) []string) bool {
+	return f != nil && slices.ContainsFunc(of, func(known func(Object) []string) bool { return sameCode(f, known) })
 }
 
 // keysOfOurs are the functions Key of this package that need more than which object it is. What
@@ -149,10 +157,14 @@ var keysOfOurs = []func(Object) []string{
 	keyOfController(&meta.RESTMapping{Scope: meta.RESTScopeRoot}),
 }
 
+// keysByIdentity are those that need nothing else.
+var keysByIdentity = []func(Object) []string{ByNamespace, ByName, ByNamespacedName, ByUID}
+
 var (
 	labelsPath      = project.Path{"metadata", "labels"}
 	annotationsPath = project.Path{"metadata", "annotations"}
 	ownersPath      = project.Path{"metadata", "ownerReferences"}
+	generationPath  = project.Path{"metadata", "generation"}
 )
 
 // needs answers a question of which fields a function needs, and reports whether it was one.

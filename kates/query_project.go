@@ -3,6 +3,7 @@ package kates
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -13,9 +14,11 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
-// projected returns the form of a target's objects: that of a projection, if nothing but the
-// struct type of its field's elements is wanted of them. Everything else that is wanted of the
-// objects is known here, and not later: their functions, and those that refer to them.
+// projected returns the form of a target's objects. Where its field's elements are structs of some
+// fields, that is a projection: what the struct has, and labels where they are needed. Functions of
+// this package say what else they need of an object: then an untyped object is held that has both.
+// Any other function may read whatever it likes, so whole objects are held for it, which is logged.
+// Everything that is wanted of the objects is known here, and not later.
 func (c *Client) projected(t target, all []target) stream.Form {
 	if c.core.untyped || t.MetadataOnly || t.form != stream.Whole || t.typ == nil || t.role != "" {
 		return t.form
@@ -24,14 +27,30 @@ func (c *Client) projected(t target, all []target) stream.Form {
 	if t.AnyOf != nil { // a union judges its objects by all of its selectors
 		return t.form
 	}
-	if !snapshot.Projects(elem) || !t.takesOnly(elem, all) || !t.keepsFieldsOf(elem) {
+	if !snapshot.Projects(elem) {
 		return t.form
 	}
-	p := stream.Projection{Into: elem, Labels: t.labelled || snapshot.LookupElement(t.typ) != nil}
-	for _, s := range t.selections() {
-		p.Labels = p.Labels || s.Labels != nil || s.LabelSelector != ""
+	whole := func(why string) stream.Form {
+		c.core.log.Info("whole objects are held, though the field's type has some of their fields only",
+			"query", t.Name, "type", elem.String(), "why", why)
+		return t.form
 	}
-	return p.Form()
+	if taker := t.takesWhole(elem, all); taker != "" {
+		return whole(taker + " may read any field")
+	}
+	needed := t.needed()
+	if !slices.ContainsFunc(needed, func(p project.Path) bool { return !slices.Equal(p, labelsPath) }) {
+		return stream.Projection{Into: elem, Labels: len(needed) > 0}.Form()
+	}
+	paths, ok := project.Paths(elem)
+	if !ok {
+		return whole("a field has no name as JSON has them")
+	}
+	k, err := project.NewKeep(slices.Concat(stream.Identity, paths, needed)...)
+	if err != nil {
+		return whole(err.Error())
+	}
+	return t.form.Keeping(k)
 }
 
 // keepsFieldsOf reports whether the target's transform leaves the fields of a struct type as they
@@ -41,22 +60,38 @@ func (t target) keepsFieldsOf(elem reflect.Type) bool {
 		sameCode(t.Transform, DropManagedFields) && !project.Has(elem, "metadata", "managedFields")
 }
 
-// takesOnly reports whether all functions that get the target's objects take the type of its
-// field's elements, or a pointer to it.
-func (t target) takesOnly(elem reflect.Type, all []target) bool {
+// takesWhole names a function that may read any field of the target's objects; "" if there is
+// none. Others take the type of its field's elements, or are of this package.
+func (t target) takesWhole(elem reflect.Type, all []target) string {
+	if !t.keepsFieldsOf(elem) {
+		return "Transform"
+	}
 	for _, f := range t.functions() {
-		if f.is && f.name != "Transform" && bareType(f.takes) != elem {
-			return false
+		if f.is && f.name != "Transform" && bareType(f.takes) != elem && !t.isOurs(f.name) {
+			return f.name
 		}
 	}
 	for _, of := range all {
 		for _, r := range of.Refs {
 			if r.ref.Query == t.Name && bareType(r.takes) != elem {
-				return false
+				return "Refs of " + of.Name
 			}
 		}
 	}
-	return true
+	return ""
+}
+
+// isOurs reports whether this package has made a target's Key or Signal, and knows what it needs.
+func (t target) isOurs(name string) bool {
+	switch name {
+	case "Key":
+		return isKeyOf(t.Key, keysOfOurs) || isKeyOf(t.Key, keysByIdentity)
+	case "Signal":
+		var q question
+		q.askSignal(t.Signal)
+		return !q.whole
+	}
+	return false
 }
 
 func bareType(t reflect.Type) reflect.Type {
@@ -69,6 +104,9 @@ func bareType(t reflect.Type) reflect.Type {
 // projects returns an error if a kind has not what the target's struct type names.
 func (c *Client) projects(t target, kind schema.GroupVersionKind) error {
 	p, ok := t.form.Projection()
+	if !ok && !t.Projection.set && t.form != stream.Whole && t.typ != nil && snapshot.Projects(elementOf(t.typ)) {
+		p, ok = stream.Projection{Into: elementOf(t.typ)}, true
+	}
 	if !ok {
 		return nil
 	}

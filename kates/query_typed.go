@@ -262,6 +262,7 @@ type question struct {
 	Unstructured
 	takes reflect.Type
 	needs []project.Path // of the fields that the function reads
+	whole bool           // nobody knows what it reads
 }
 
 // answers reports whether an object is a question, and answers it.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -122,7 +123,13 @@ func TestAWatchHoldsTheFieldsOfAStructWhereNothingElseIsWanted(t *testing.T) {
 	assert.Equal(t, fields, formOf[briefs](t, with(func(q *kates.Query) { q.Key = key })))
 	byValue := kates.SignalOf(func(old, current any) bool { return true })
 	assert.Empty(t, formOf[briefs](t, with(func(q *kates.Query) { q.Signal = byValue })), "it may want anything")
-	assert.Empty(t, formOf[briefs](t, with(func(q *kates.Query) { q.Key = kates.ByLabel("in") })))
+	for _, key := range []func(kates.Object) []string{kates.ByLabel("in"), kates.ByNamespace, kates.ByName, kates.ByNamespacedName, kates.ByUID} {
+		assert.Equal(t, fields, formOf[briefs](t, with(func(q *kates.Query) { q.Key = key })))
+	}
+	assert.Equal(t, fields, formOf[briefs](t, with(func(q *kates.Query) { q.Signal = kates.LabelsChanged })))
+	assert.Empty(t, formOf[briefs](t, with(func(q *kates.Query) { q.Key = func(kates.Object) []string { return nil } })), "it may want anything")
+	some := kates.AnySignal(kates.LabelsChanged, byValue)
+	assert.Empty(t, formOf[briefs](t, with(func(q *kates.Query) { q.Signal = some })), "it may want anything")
 	assert.Empty(t, formOf[briefs](t, with(func(q *kates.Query) { q.Transform = kates.DropFields("data") })))
 	assert.Equal(t, fields, formOf[briefs](t, q, kates.WithTransform(kates.DropManagedFields)))
 	assert.Empty(t, formOf[struct{ Maps []managed }](t, q, kates.WithTransform(kates.DropManagedFields)))
@@ -133,6 +140,53 @@ func TestAWatchHoldsTheFieldsOfAStructWhereNothingElseIsWanted(t *testing.T) {
 	assert.Empty(t, formOf[struct{ Maps []*kates.Unstructured }](t, q))
 	assert.Empty(t, formOf[struct{ Maps []*own }](t, q))
 	assert.Equal(t, "typed from json", formOf[struct{ Maps []*kates.ConfigMap }](t, q))
+}
+
+// TestFunctionsOfThePackageGetTheFieldsThatTheyReadBesideThoseOfAStruct: and nothing else is held.
+func TestFunctionsOfThePackageGetTheFieldsThatTheyReadBesideThoseOfAStruct(t *testing.T) {
+	type lite struct {
+		Spec struct {
+			NodeName   string `json:"nodeName"`
+			Containers []struct {
+				Image string `json:"image"`
+			} `json:"containers"`
+		} `json:"spec"`
+	}
+	type lites struct {
+		Pods []*lite `kates:"pods"`
+	}
+	pod := fullPod("a", "n1")
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "u", Controller: new(true)}}
+	c := katestest.NewServer(t, katestest.WithObjects(pod)).Client(t)
+	for name, of := range map[string]struct {
+		key         func(kates.Object) []string
+		value, held string
+	}{
+		"by annotation": {kates.ByAnnotation("other"), "b", "metadata.annotations"},
+		"by owner":      {kates.ByOwner("ReplicaSet"), "default/rs", "metadata.ownerReferences"},
+		"by field":      {kates.ByField("spec.hostname"), "host", "spec.hostname"},
+		"by label":      {kates.ByLabel("app"), "web", "fields from protobuf"},
+		"by namespace":  {kates.ByNamespace, "default", "fields from protobuf"},
+		"by any other":  {func(o kates.Object) []string { return []string{o.GetAnnotations()["other"]} }, "b", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := kates.WatchEach[lites](t.Context(), c, kates.Query{Name: "Pods", Key: of.key})
+			require.NoError(t, err)
+			defer p.Close()
+			turn, err := p.Next(t.Context())
+			require.NoError(t, err)
+			defer turn.Done(nil)
+			assert.Equal(t, of.value, turn.Key)
+			form := p.Status().Queries[0].Form
+			assert.Equal(t, of.held == "", form == "", "whole objects are held: %s", form)
+			assert.Contains(t, form, of.held)
+			assert.NotContains(t, form, "serviceAccountName")
+			require.Len(t, turn.Snapshot.Pods, 1)
+			assert.Equal(t, "n1", turn.Snapshot.Pods[0].Spec.NodeName)
+			require.Len(t, turn.Snapshot.Pods[0].Spec.Containers, 2)
+			assert.Equal(t, "image:2", turn.Snapshot.Pods[0].Spec.Containers[1].Image)
+		})
+	}
 }
 
 func TestAFunctionThatReadsWhatAStructHasNotGetsTheWholeObject(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // field is a field of a struct as JSON has it.
@@ -145,6 +146,30 @@ func Has(t reflect.Type, path ...string) bool {
 		t = f.typ
 	}
 	return true
+}
+
+// Paths returns the paths of the fields that a struct has, through structs and lists of structs. ok
+// is false if a name is none that the fields of objects have: they begin with a small letter.
+func Paths(t reflect.Type) (all []Path, ok bool) {
+	ok = true
+	var collect func(t reflect.Type, to Path)
+	collect = func(t reflect.Type, to Path) {
+		for _, f := range flat(t, 0) {
+			path := append(to[:len(to):len(to)], f.name)
+			elem := bare(f.typ)
+			for elem.Kind() == reflect.Slice && !speaks(elem) {
+				elem = bare(elem.Elem())
+			}
+			ok = ok && f.name != "" && !unicode.IsUpper(rune(f.name[0]))
+			if elem.Kind() == reflect.Struct && !speaks(elem) && elem.NumField() > 0 && len(path) < inlinedMost {
+				collect(elem, path)
+				continue
+			}
+			all = append(all, path)
+		}
+	}
+	collect(bare(t), nil)
+	return all, ok
 }
 
 // SaysKind reports whether a struct has the kind of an object among its fields, or its API
