@@ -7,7 +7,6 @@ import (
 
 	"github.com/kates-go/kates/internal/lease/shards"
 	"github.com/kates-go/kates/internal/lockorder"
-	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // Shard is this replica's part of the keys of a loop. It implements [Shards] by the protocol of
@@ -49,7 +48,7 @@ func (s *Shard) Run(ctx context.Context, keys Keys, failed func(error)) error {
 	defer watch.Close()
 	config := s.Config
 	config.Watch, config.Moved = watch, s.moved
-	config.CatchUp = func(ctx context.Context, _ shardrange.Ranges) error { return keys.Sync(ctx) }
+	config.CatchUp = keys.Sync
 	config.Keys, config.Streams = keys.Keys, func() string { return s.Whole }
 	if divided, ok := keys.(Divided); ok && config.By != "" {
 		s.divide(&config, divided)
@@ -166,12 +165,7 @@ func (s *Shard) moved() {
 func (s *Shard) divide(config *shards.Config, keys Divided) {
 	config.Hash, config.Loads = keys.Hash, keys.Loads
 	config.Streams = func() string { return s.streams(keys) }
-	config.CatchUp = func(ctx context.Context, need shardrange.Ranges) error {
-		if err := keys.Share(ctx, need); err != nil {
-			return err
-		}
-		return keys.Sync(ctx)
-	}
+	config.Bring = keys.Share
 }
 
 // streams says in words what the watches bring.

@@ -31,9 +31,10 @@ type Config struct {
 	// the work bring, for the status; nil: nobody wants to know. They are called without locks.
 	Keys    func() []string
 	Streams func() string
-	// CatchUp returns when the inputs of the work have all objects whose hashes are in the ranges,
-	// and are as new as the server was at the call.
-	CatchUp func(ctx context.Context, need shardrange.Ranges) error
+	// Bring returns when the inputs of the work have all objects whose hashes are in the ranges; nil:
+	// they have all objects. CatchUp returns when they are as new as the server was at the call.
+	Bring   func(ctx context.Context, need shardrange.Ranges) error
+	CatchUp func(ctx context.Context) error
 	// Moved is called when the replica may have got keys, or may have lost some.
 	Moved func()
 }

@@ -67,7 +67,7 @@
 //
 // Before a replica begins with new keys, its watches catch up with the server: it sees everything
 // that the former owner has written. With plans, they also bring the objects of its hashes
-// ([Config.CatchUp]): of those that it owns by any claim that it may have written, or goes for. So it
+// ([Config.Bring]): of those that it owns by any claim that it may have written, or goes for. So it
 // owns no key whose objects they do not bring, and they lose a key's objects only when the replica
 // owns the key by no such claim. A key that is lost is not taken for one that is gone.
 //

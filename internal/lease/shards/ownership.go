@@ -47,6 +47,9 @@ func (o *ownership) standing() standing {
 	return standing{o.grants[0], o.current(), o.caught}
 }
 
+// behind reports whether the watches have to catch up with the last grant.
+func (s standing) behind() bool { return s.last != nil && (!s.caught || s.first != s.last) }
+
 // caughtUp notes that all watches are as new as the server was when the grant was current.
 func (o *ownership) caughtUp(with *grant) {
 	if i := slices.Index(o.grants, with); i >= 0 {

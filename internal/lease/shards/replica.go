@@ -352,7 +352,7 @@ func (r *Replica) report() {
 	if moved {
 		r.config.Moved()
 	}
-	if other || now.last != nil && (!now.caught || now.first != now.last) {
+	if other || now.behind() {
 		signal(r.behind)
 	}
 }
@@ -382,13 +382,13 @@ func (r *Replica) catchUp(ctx context.Context) {
 			return
 		}
 		r.mu.Lock()
-		with := r.core.keys.current()
+		now := r.core.keys.standing()
 		need, known := r.core.need()
 		r.mu.Unlock()
 		if !known {
 			continue
 		}
-		err := r.config.CatchUp(ctx, need)
+		err := r.bring(ctx, need, now.behind())
 		r.lags(ctx, err)
 		if err != nil {
 			select {
@@ -400,10 +400,24 @@ func (r *Replica) catchUp(ctx context.Context) {
 		}
 		r.mu.Lock()
 		r.brought = &need
-		r.core.keys.caughtUp(with)
+		r.core.keys.caughtUp(now.last)
 		r.mu.Unlock()
 		r.report()
 	}
+}
+
+// bring has the inputs of the work bring what the replica needs, and catch up where it may get keys:
+// that takes a list.
+func (r *Replica) bring(ctx context.Context, need shardrange.Ranges, behind bool) error {
+	if r.config.Bring != nil {
+		if err := r.config.Bring(ctx, need); err != nil {
+			return err
+		}
+	}
+	if !behind {
+		return nil
+	}
+	return r.config.CatchUp(ctx)
 }
 
 // lags notes whether the watches could not catch up. It logs once that they cannot, and once that

@@ -24,7 +24,6 @@ import (
 
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/lease"
-	"github.com/kates-go/kates/internal/shardrange"
 )
 
 func TestKeysAreDividedAndMoveWhenReplicasComeAndGo(t *testing.T) {
@@ -234,7 +233,7 @@ func TestThatKeysAreUsableIsToldWhenTheWatchesHaveCaughtUpWithThem(t *testing.T)
 				Client: l, Namespace: "ns", Identity: "a", Logger: funcr.New(func(string, string) {}, funcr.Options{}),
 			},
 			Group: "group", Watch: watch,
-			CatchUp: func(context.Context, shardrange.Ranges) error { <-time.After(time.Second); return nil },
+			CatchUp: func(context.Context) error { <-time.After(time.Second); return nil },
 			Moved: func() {
 				mu.Lock()
 				defer mu.Unlock()

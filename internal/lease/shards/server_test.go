@@ -22,7 +22,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/kates-go/kates/internal/lease"
-	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // leases is a server of Leases, with versions, UIDs and preconditions.
@@ -124,7 +123,7 @@ func (l *leases) join(t *testing.T, identity string) *Replica {
 	l.watchers = append(l.watchers, watch.changed)
 	l.mu.Unlock()
 	r, err := Join(t.Context(), Config{
-		Group: "group", Watch: watch, CatchUp: func(context.Context, shardrange.Ranges) error { return nil }, Moved: func() {},
+		Group: "group", Watch: watch, CatchUp: func(context.Context) error { return nil }, Moved: func() {},
 		Settings: lease.Settings{
 			Client: l, Server: l.server, Namespace: "ns", Identity: identity,
 			Logger: funcr.New(func(_, args string) {
