@@ -234,6 +234,14 @@ BENCH_CROWD_RUNS ?= 3
 bench-crowd: build-bench ## measure clients of a server of a million pods, into bench/RESULTS.md (BENCH_CROWD, BENCH_CROWD_RUNS)
 	@cd bench && $(STAGE) "a crowd" "$(BENCH)" crowd -pods "$(BENCH_CROWD)" -runs "$(BENCH_CROWD_RUNS)" -note "$(BENCH_NOTE)" $(BENCH_FLAGS)
 
+# Filling the server takes most of the time: about 5 minutes on an idle machine.
+BENCH_SHARDED ?= 50000
+BENCH_SHARDED_RUNS ?= 3
+
+.PHONY: bench-sharded
+bench-sharded: apiserver build-bench ## measure replicas that share the pods of a server, into bench/RESULTS.md (BENCH_SHARDED, BENCH_SHARDED_RUNS)
+	@cd bench && $(STAGE) "replicas that share" "$(BENCH)" sharded -pods "$(BENCH_SHARDED)" -runs "$(BENCH_SHARDED_RUNS)" -note "$(BENCH_NOTE)" $(BENCH_FLAGS)
+
 # A run takes about 5 minutes of CPU.
 BENCH_BUILD_RUNS ?= 1
 
@@ -254,6 +262,7 @@ bench-smoke: apiserver nginx build-bench build-testgate ## see that the benchmar
 	@$(STAGE) "tests of bench" sh -c 'cd bench && exec "$(TESTGATE)" -name "tests of bench" -- -race -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) ./...'
 	@cd bench && $(STAGE) "small benchmarks" "$(BENCH)" run -smoke -out ../.cache/bench-smoke
 	@cd bench && $(STAGE) "small operators" "$(BENCH)" operator -smoke -out ../.cache/bench-smoke
+	@cd bench && $(STAGE) "small shares" "$(BENCH)" sharded -smoke -out ../.cache/bench-smoke
 	@cd bench && $(STAGE) "small crowd" "$(BENCH)" crowd -smoke -out ../.cache/bench-smoke
 	@cd bench && $(STAGE) "small gateways" "$(BENCH)" gateway -smoke -out ../.cache/bench-smoke
 

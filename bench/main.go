@@ -7,6 +7,7 @@
 //	go run . fleet                           # measures a fleet of 200 simulated clusters, and prints the rows for notes.md
 //	go run . load -rate 5000 -for 10m        # checks and measures snapshots under a steady load, and prints the rows for notes.md
 //	go run . crowd -pods 1000000             # clients of a million pods, into the same results
+//	go run . sharded -pods 50000             # replicas that share them, into the same results
 //	go run . builds                          # first builds of programs that use the libraries, into the same results
 //	go run . replay                          # plays recordings of a real API server, and prints a table
 //	go run . report                          # writes RESULTS.md again, from the raw results
@@ -50,10 +51,10 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
 		"run": measure, "report": again, "profile": profile, "consume": consume,
-		"operator": operators, "operate": operate, "gateway": gateways, "route": route, "fleet": manyClusters, "load": steadyLoad, "replay": replayed, "crowd": crowd, "builds": builds,
+		"operator": operators, "operate": operate, "gateway": gateways, "route": route, "fleet": manyClusters, "load": steadyLoad, "replay": replayed, "crowd": crowd, "sharded": sharded, "builds": builds,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return errors.New("say what to do: run, operator, gateway, fleet, load, crowd, builds, replay, report or profile")
+		return errors.New("say what to do: run, operator, gateway, fleet, load, crowd, sharded, builds, replay, report or profile")
 	}
 	return commands[args[0]](ctx, args[1:], stdout, stderr)
 }
@@ -173,10 +174,8 @@ func again(_ context.Context, args []string, _, stderr io.Writer) error {
 func titles() report.Titles {
 	all := report.Titles{Operators: operatorTitles(), Gateways: gatewayTitles(), Builds: buildTitles()}
 	for _, v := range consumer.Variants {
-		all.Consumers = append(all.Consumers, report.Title{Consumer: v.Name, Text: v.Title, Minor: v.BootstrapOnly, Fields: v.Fields})
+		all.Consumers = append(all.Consumers, report.Title{Consumer: v.Name, Text: v.Title, Minor: v.BootstrapOnly && !v.Shared, Fields: v.Fields})
 	}
-	// These are measured by a command of their own.
-	all.Consumers = append(all.Consumers, report.Title{Consumer: "kates-sharded", Text: "kates, shared by replicas"})
 	return all
 }
 

@@ -69,6 +69,19 @@ func TestFlagsSayWhatIsMeasuredOfGateways(t *testing.T) {
 	}
 }
 
+func TestFlagsSayWhatIsMeasuredOfReplicasThatShare(t *testing.T) {
+	o, out, err := shardedOptions([]string{"-pods=900", "-namespaces=90", "-replicas=1,9", "-out", "there"}, io.Discard)
+	require.NoError(t, err)
+	assert.Equal(t, []any{900, 90, []int{1, 9}, 3, "there"}, []any{o.Pods, o.Namespaces, o.Replicas, o.Runs, out})
+	o, _, err = shardedOptions([]string{"-smoke"}, io.Discard)
+	require.NoError(t, err)
+	assert.Less(t, o.Pods, 1000)
+	for _, wrong := range [][]string{{"-pods", "0"}, {"-runs", "0"}, {"-namespaces", "39"}, {"-replicas", "0"}, {"-replicas", ""}, {"-replicas", "41"}, {"more"}} {
+		_, _, err := shardedOptions(wrong, io.Discard)
+		require.Error(t, err, wrong)
+	}
+}
+
 func TestMistakesOfTheUserAreErrors(t *testing.T) {
 	for _, args := range [][]string{nil, {"dance"}, {"consume"}, {"consume", "nobody"}, {"operate"}, {"operate", "nobody"}, {"route"}, {"route", "nobody"}, {"report", "-out", t.TempDir()},
 		{"load", "-rate", "0"}, {"load", "-objects", "0"}, {"load", "-for", "1ms"}, {"load", "-reconcile", "-1s"}, {"load", "more"}} {

@@ -126,14 +126,14 @@ func rotated(all []consumer.Variant, n int) []consumer.Variant {
 	return order
 }
 
-// withCluster runs f with its own server, and the kubeconfig file of that server.
-func withCluster(ctx context.Context, f func(*apiserver.Cluster, string) error) (err error) {
+// withCluster runs f with a server of its own, and its kubeconfig file.
+func withCluster(ctx context.Context, f func(*apiserver.Cluster, string) error, options ...apiserver.Option) (err error) {
 	dir, err := os.MkdirTemp("", "kates-bench-*")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	c, err := apiserver.Start(ctx)
+	c, err := apiserver.Start(ctx, options...)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (s *server) refresh(ctx context.Context, c Command) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Seconds: took.Seconds(), Bytes: usage.AllocatedBytes() - allocated, Missing: marks.missing(view)}
+	a := Answer{Seconds: took.Seconds(), Bytes: usage.AllocatedBytes() - allocated, Objects: view.Objects, Missing: marks.missing(view)}
 	if view.Clone != nil {
 		start = time.Now()
 		view.Clone()

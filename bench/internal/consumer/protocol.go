@@ -23,11 +23,11 @@ type What string
 const (
 	// Bootstrap starts the consumer: Seconds, CPU, PeakBytes, Objects, Requests, Received.
 	Bootstrap What = "bootstrap"
-	// Heap measures the live heap: Bytes, Objects.
+	// Heap measures the live heap: Bytes, Objects of the first snapshot. Received as well.
 	Heap What = "heap"
 	// Drain takes snapshots until no change is signalled.
 	Drain What = "drain"
-	// Refresh makes one snapshot: Seconds, Bytes, Missing, CloneSeconds.
+	// Refresh makes one snapshot: Seconds, Bytes, Objects, Missing, CloneSeconds.
 	Refresh What = "refresh"
 	// Await answers once when it begins to wait, and again when the pod has a new mark: Mark,
 	// UnixNano.

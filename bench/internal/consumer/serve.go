@@ -57,7 +57,7 @@ func (s *server) do(ctx context.Context, c Command) (Answer, error) {
 	case Bootstrap:
 		return s.bootstrap(ctx)
 	case Heap:
-		return Answer{Bytes: usage.LiveBytes() - s.idle, Objects: s.objects}, nil
+		return Answer{Bytes: usage.LiveBytes() - s.idle, Objects: s.objects, Received: float64(s.requests.received.Load())}, nil
 	case Drain:
 		_, err := s.drain(ctx)
 		return Answer{}, err

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kates-go/kates/kates"
@@ -22,6 +23,9 @@ type Variant struct {
 	// Warm marks a variant that starts with what another process of it has kept in the folder that
 	// WarmEnv names.
 	Warm bool
+	// Shared marks a variant that shares the objects with other processes of it. Only a command of
+	// its own measures that, so it is chosen by name alone.
+	Shared bool
 	// Slow marks a variant that makes every snapshot from all objects.
 	Slow bool
 
@@ -53,6 +57,7 @@ var Variants = []Variant{
 	{Name: "kates-metadata", Title: "kates, metadata only", BootstrapOnly: true, make: newKatesMetadata},
 	{Name: "informers-metadata", Title: "metadata informers", BootstrapOnly: true, make: newMetadataInformers},
 	{Name: "kates-warm", Title: "kates, warm start", BootstrapOnly: true, Warm: true, make: newKatesWarm},
+	{Name: "kates-sharded", Title: "kates, shared by replicas", BootstrapOnly: true, Shared: true, make: newKatesSharded},
 	{Name: "kates-full", Title: "kates, everything kept", BootstrapOnly: true, make: newKates(kates.WithManagedFields())},
 	{Name: "kates-streamed", Title: "kates, streamed lists", BootstrapOnly: true, make: newKates(kates.Tuning{Lists: kates.StreamedLists})},
 	{Name: "informers-dropped", Title: "typed informers, no managedFields", BootstrapOnly: true, make: newInformers(dropManagedFields)},
@@ -60,11 +65,11 @@ var Variants = []Variant{
 }
 
 // Select returns the named variants in the order of Variants. Names are separated by blanks or
-// commas; no names select all.
+// commas; no names select all that are not Shared.
 func Select(names string) ([]Variant, error) {
 	wanted := strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' })
 	if len(wanted) == 0 {
-		return Variants, nil
+		return slices.DeleteFunc(slices.Clone(Variants), func(v Variant) bool { return v.Shared }), nil
 	}
 	chosen := map[string]bool{}
 	for _, name := range wanted {

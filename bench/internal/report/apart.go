@@ -19,7 +19,7 @@ var apart = []struct {
 		[]Metric{BootstrapTime, BootstrapCPU, BootstrapPeak, HeapPerObject, Received, RefreshTime, EventCPU, EventAllocs}},
 	{Builds, "The first build of a program", "By `make bench-build`: `go build` with an empty cache and all modules there, of the least program that watches pods.",
 		[]Metric{BuildTime, BuildCPU, BuildPackages, BuildSize}},
-	{Shards, "Replicas that share", "One of so many replicas, each of which has a share of the objects.", nil},
+	{Shards, "Replicas that share", "By `make bench-sharded`: replicas begin together, each in a process of its own, and divide the namespaces of the pods. The API server sends each its part (KEP-5866). The means of all replicas.", nil},
 }
 
 // writeApart writes a section for each campaign apart.

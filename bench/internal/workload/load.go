@@ -60,9 +60,12 @@ func (l *Load) Fill(ctx context.Context) error {
 	return nil
 }
 
-func (l *Load) fillPod(ctx context.Context, i int) error {
-	pods := l.client.CoreV1().Pods(Namespace(i))
-	p, err := pods.Create(ctx, Pod(i), metav1.CreateOptions{FieldManager: "kube-controller-manager"})
+func (l *Load) fillPod(ctx context.Context, i int) error { return l.fillPodIn(ctx, Namespace(i), i) }
+
+func (l *Load) fillPodIn(ctx context.Context, namespace string, i int) error {
+	pods, pod := l.client.CoreV1().Pods(namespace), Pod(i)
+	pod.Namespace = namespace
+	p, err := pods.Create(ctx, pod, metav1.CreateOptions{FieldManager: "kube-controller-manager"})
 	if err != nil {
 		return err
 	}
