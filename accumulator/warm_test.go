@@ -134,6 +134,23 @@ func TestG1G2AWarmStartListsNothingAndShowsThePresent(t *testing.T) {
 	})
 }
 
+// The status says so before the first snapshot is there, which a reader may take at once.
+func TestTheStatusBesideTheFirstSnapshotSaysThatTheStartWasWarm(t *testing.T) {
+	afterALife(t, func(p *process) {
+		open := make(chan struct{})
+		p.config.Points = func(m stream.Moment) {
+			if m.Point == stream.AtListed {
+				<-open
+			}
+		}
+		p.start()
+		assert.Equal(p, "warm", p.began())
+		close(open)
+		p.shows("a", "b", "c")
+		assert.Equal(p, "warm", p.began())
+	})
+}
+
 func TestG1NothingIsShownBeforeAQuietWatchHasReachedThePresent(t *testing.T) {
 	afterALife(t, func(p *process) {
 		p.Create("bs", sim.Thing("other")) // the version moves, and the kind is quiet

@@ -10,12 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
 )
 
 // Sync returns when every stream is as new as the server was at the call, or with ctx's error. It
-// costs one list of each stream's query, of metadata.
+// costs one list of each stream's query.
 func (s *Set) Sync(ctx context.Context) error {
 	return syncAll(s.all(), func(st *stream) error { return syncing{st}.to(ctx, "") })
 }
@@ -147,7 +146,7 @@ func (s syncing) goalAt(ctx context.Context, rv string) (goal, error) {
 }
 
 func (s syncing) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, err error) {
-	g.rv, err = Pages(ctx, patiently(s.versionsOf().ListItems), o, func() func(runtime.Object) error {
+	g.rv, err = Pages(ctx, patiently(s.source.ListItems), o, func() func(runtime.Object) error {
 		g.versions, g.objects = make(map[Key]string), make(map[Key]Object)
 		return func(item runtime.Object) error {
 			s.note(&g, item)
@@ -161,16 +160,6 @@ func (s syncing) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, er
 		err = s.dated(g.rv, s.position())
 	}
 	return g, err
-}
-
-// versionsOf is a source that tells which versions there are: metadata says that, and is a small part
-// of most objects. A fake is compared by contents.
-func (s syncing) versionsOf() Source {
-	if s.config.ByContent {
-		return s.source
-	}
-	lockorder.CallOut("Config.Source")
-	return s.config.Source(s.resource, s.key.namespace, Metadata)
 }
 
 // note adds an item of the server's list to a goal.

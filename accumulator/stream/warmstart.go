@@ -91,6 +91,7 @@ func (w *warmStart) begin(ctx context.Context, from warm.Origin) error {
 	if err != nil {
 		return err
 	}
+	w.f.target.started(nil) // a status beside the first snapshot has it
 	return w.f.listed(w.next, rv, asked)
 }
 
