@@ -57,7 +57,7 @@ UNIT_TIMEOUT ?= 30m
 # 1: all of them.
 MUTANTS_PARTS ?= 6
 # How long mutants are begun, 0 for no bound: a machine with other work on it tries fewer.
-MUTANTS_TIME ?= $(if $(filter 1,$(MUTANTS_PARTS)),0,7m)
+MUTANTS_TIME ?= $(if $(filter 1,$(MUTANTS_PARTS)),0,4m)
 MUTANTS_TIMEOUT ?= $(if $(filter 1,$(MUTANTS_PARTS)),4h,25m)
 E2E_TIMEOUT ?= 30m
 # More than the cores: most of these tests wait most of the time.

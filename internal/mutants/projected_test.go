@@ -18,8 +18,8 @@ var projecting = []mutant{
 		new: `if len(text) == len(v.bytes) {`,
 	},
 	{
-		name: "labels are not held where a query selects by them", says: nothingElse, file: choosesSome, in: "kates", caught: projectsSame,
-		old: `p.Labels = p.Labels || s.Labels != nil || s.LabelSelector != ""`,
+		name: "labels are not held where a query selects by them", says: nothingElse, file: "kates/query_keep.go", in: "kates", caught: projectsSame,
+		old: `selects = selects || s.LabelSelector != "" || s.Labels != nil`,
 		new: `_ = s`,
 	}, {
 		name: "a union holds some fields", says: nothingElse, file: choosesSome, in: "kates", caught: projectsSame,
@@ -27,8 +27,12 @@ var projecting = []mutant{
 		new: `if false { // a union`,
 	}, {
 		name: "a function that takes another type is ignored", says: nothingElse, file: choosesSome, in: "kates", caught: formsOfSome,
-		old: `if f.is && f.name != "Transform" && bareType(f.takes) != elem {`,
-		new: `if false && f.is && bareType(f.takes) != elem {`,
+		old: `bareType(f.takes) != elem && !t.isOurs(f.name) {`,
+		new: `bareType(f.takes) != elem && t.isOurs(f.name) {`,
+	}, {
+		name: "a function of this package gets whole objects", says: nothingElse, file: choosesSome, in: "kates", caught: formsOfSome,
+		old: `return isKeyOf(t.Key, keysOfOurs) || isKeyOf(t.Key, keysByIdentity)`,
+		new: `return false`,
 	}, {
 		name: "a reference that reads another type is ignored", says: nothingElse, file: choosesSome, in: "kates",
 		caught: "TestAFunctionThatReadsWhatAStructHasNotGetsTheWholeObject",

@@ -81,8 +81,8 @@ var switches = []mutant{
 		old:    `s.store.view.Undated() > 0 {`, new: `s.store.view.Undated() > 1 {`,
 	},
 	{
-		name: "only batches with changes say how new what is shown is", peer: torn, file: replaceable, in: "accumulator",
-		caught: "TestG5AQueryThatReplacesAnotherIsAsNewAsAnAnswerThatChangedNothing",
+		name: "only batches with changes say how new what is shown is", peer: torn, file: replaceable, in: "accumulator/query",
+		caught: "TestG5ASuccessorIsAsNewAsABatchThatChangedNothing",
 		old:    `if r.next != nil || b.NewHistory {`, new: `if r.next != nil && len(b.Changes) > 0 || b.NewHistory {`,
 	},
 	{
