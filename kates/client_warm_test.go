@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/inspect"
 	"github.com/kates-go/kates/kates/katestest"
 )
 
@@ -80,6 +81,10 @@ func TestG1EveryFormStartsWarmAndShowsTheSame(t *testing.T) {
 		assert.Equal(t, snap, again)
 		for name, how := range starts(second) {
 			assert.Equal(t, "warm", how, name)
+		}
+		for _, s := range inspect.Of(second).Streams {
+			assert.Empty(t, s.Lists, s.Resource)
+			assert.Equal(t, map[inspect.WatchReason]uint64{inspect.WatchKept: 1}, s.Watches, s.Resource)
 		}
 	})
 }

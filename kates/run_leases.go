@@ -29,7 +29,7 @@ var ErrNeverLed = lease.ErrNeverLed
 //	kates.Run(ctx, client, writeStatus, election)
 //
 // The others are followers. They watch, and keep their snapshots up to date, so that a new leader
-// needs one list of each query. Its function is called at once, with a snapshot as new as the
+// needs no more than [Client.Sync] does. Its function is called at once, with a snapshot as new as the
 // server was when the lease was won: it contains whatever the former leader has written. (A kind
 // that the server refuses to list for lack of rights, or does not serve, is left as it is. If a
 // list fails otherwise, the leader waits for it, and logs that.) A replica stands for election

@@ -133,9 +133,9 @@ func (f *reflector) round(ctx context.Context, why listReason) (followed bool, e
 	f.mu.Lock()
 	f.again, f.asked = cancel, false
 	f.mu.Unlock()
-	w, err := f.begin(ctx, why)
+	w, first, err := f.begin(ctx, why)
 	if followed = err == nil; followed {
-		err = f.follow(ctx, w)
+		err = f.follow(ctx, w, first)
 	}
 	if ctx.Err() != nil {
 		return followed, nil
@@ -143,8 +143,9 @@ func (f *reflector) round(ctx context.Context, why listReason) (followed bool, e
 	return followed, err
 }
 
-// begin takes in a list. The first one may come from files.
-func (f *reflector) begin(ctx context.Context, why listReason) (*dialled, error) {
+// begin takes in a list. The first one may come from files. It returns a watch if one is open, and
+// the reason for the next one.
+func (f *reflector) begin(ctx context.Context, why listReason) (*dialled, watchReason, error) {
 	if f.first != nil {
 		done, err := f.warm(ctx)
 		if done {
@@ -154,7 +155,7 @@ func (f *reflector) begin(ctx context.Context, why listReason) (*dialled, error)
 			f.target.started(err)
 		}
 		if err == nil || ctx.Err() != nil {
-			return nil, err
+			return nil, watchKept, err
 		}
 	} else {
 		_, _ = f.target.askOrigin(ctx) // without it, the list is not kept
@@ -164,7 +165,7 @@ func (f *reflector) begin(ctx context.Context, why listReason) (*dialled, error)
 	if err == nil {
 		f.first = nil
 	}
-	return w, err
+	return w, watchListed, err
 }
 
 // lost notes that a list or watch failed for good.

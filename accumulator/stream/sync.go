@@ -14,7 +14,7 @@ import (
 )
 
 // Sync returns when every stream is as new as the server was at the call, or with ctx's error. It
-// costs one list of each stream's query.
+// costs a list of each stream's query, or, of many objects, a list of one and a short watch.
 func (s *Set) Sync(ctx context.Context) error {
 	return syncAll(s.all(), func(st *stream) error { return syncing{st}.to(ctx, "") })
 }
@@ -95,7 +95,7 @@ func (s syncing) upTo(ctx context.Context, rv string) (listRV string, err error)
 		s.mu.Unlock()
 	}()
 	for {
-		target, err := s.goalAt(ctx, rv)
+		target, err := s.goalAt(ctx, rv, news)
 		if err != nil {
 			return "", fmt.Errorf("sync %s: %w", s.key.resource, err)
 		}
@@ -129,10 +129,18 @@ type goal struct {
 	rv       string
 	versions map[Key]string
 	objects  map[Key]Object // of a fake, where contents are compared
+	// recent: nothing has happened after afterRV up to rv. There are no versions.
+	recent  bool
+	afterRV string
 }
 
-// goalAt lists the server's state at a version, as long as the server knows it, or its newest.
-func (s syncing) goalAt(ctx context.Context, rv string) (goal, error) {
+// goalAt asks for the server's state at a version, as long as the server knows it, or its newest.
+func (s syncing) goalAt(ctx context.Context, rv string, news <-chan struct{}) (goal, error) {
+	if rv == "" {
+		if g, ok := s.recentGoal(ctx, news); ok {
+			return g, nil
+		}
+	}
 	o := s.requests.options()
 	if coherence.Comparable(rv) {
 		o.ResourceVersion, o.ResourceVersionMatch = rv, metav1.ResourceVersionMatchExact
@@ -176,7 +184,7 @@ func (s syncing) note(g *goal, item runtime.Object) {
 }
 
 // reached reports whether the watch has delivered everything up to the goal, or the same state:
-// the store is the goal. Then the position follows, though no event or bookmark said so, and what
+// the store is the goal, or nothing has happened since. Then the position follows, though no event or bookmark said so, and what
 // the watch may still bring of the time before is old news.
 func (s syncing) reached(g goal) bool {
 	s.mu.Lock()
@@ -192,12 +200,19 @@ func (s syncing) reached(g goal) bool {
 		s.mu.Unlock()
 		return true
 	}
-	if !s.store.contains(g) {
+	var ended []coherence.Ended
+	switch {
+	case g.recent && !coherence.Newer(g.afterRV, s.store.view.Position()):
+		s.progress.asOfRV = g.rv
+		ended = s.store.view.Advance(g.rv) // as with a bookmark
+	case !g.recent && s.store.contains(g):
+		s.progress.asOfRV, s.progress.listedRV = g.rv, g.rv
+		ended = s.store.list(g.rv)
+	default:
 		s.mu.Unlock()
 		return false
 	}
-	s.progress.asOfRV, s.progress.listedRV = g.rv, g.rv
-	wake := s.settle(nil, s.store.list(g.rv), Key{})
+	wake := s.settle(nil, ended, Key{})
 	s.mu.Unlock()
 	run(wake)
 	return true

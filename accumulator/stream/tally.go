@@ -46,9 +46,10 @@ const (
 	watchError                     // the one before has ended with an error
 	watchIdle                      // the one before has brought nothing for the idle time-out
 	watchMoved                     // the client has moved to another connection
+	watchKept                      // the stream begins with what was kept, without a list
 )
 
-var watchReasons = [...]string{"listed", "ended", "short", "error", "idle", "moved"}
+var watchReasons = [...]string{"listed", "ended", "short", "error", "idle", "moved", "kept"}
 
 // lists counts a list. A nil tally counts nothing.
 func (t *tally) list(why listReason) {

@@ -8,18 +8,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
 )
-
-// catchSeconds is how long the server is asked to keep a watch open that catches up. A server sends
-// a bookmark two seconds before it ends a watch, and once a minute otherwise. A kind that is quiet
-// has nothing else to tell that there is nothing new.
-const catchSeconds int64 = 3
 
 // catchPause is the pause before another watch, after one that has brought nothing.
 const catchPause = 200 * time.Millisecond
@@ -84,12 +77,7 @@ func (c *catching) wait() time.Duration { return cmp.Or(c.f.config.Warm.Wait, ca
 // follows etcd only if a list has to be consistent. The first answer may have come from etcd itself,
 // as it does after a start of the server. What is wrong with the server, the next watch says.
 func (c *catching) nudge(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, askMost)
-	defer cancel()
-	o := c.requests.options()
-	o.Limit = 1
-	lockorder.CallOut("a list of one object")
-	_, _ = c.source.ListItems(ctx, o, func(runtime.Object) error { return nil })
+	_, _ = c.requests.newestRV(ctx)
 }
 
 // late says of an error at the end of the time that the time was over.

@@ -314,26 +314,8 @@ func (w *warmStart) newest(ctx context.Context, p *present) error {
 
 // dial opens a watch that lasts for moments.
 func (w *warmStart) dial(ctx context.Context, fromRV string) (*dialled, error) {
-	o := w.f.watchFrom(fromRV)
-	seconds := catchSeconds
-	o.TimeoutSeconds = &seconds
-	ctx, cancel := context.WithCancel(ctx)
-	late := time.AfterFunc(askMost, cancel)
-	d, err := w.f.dial(ctx, o)
-	if !late.Stop() && err == nil {
-		d.Stop()
-		err = errNoAnswer
-	}
-	if err != nil {
-		cancel()
-		return nil, forgotten(err)
-	}
-	end := d.cancel
-	d.cancel = func(cause error) {
-		end(cause)
-		cancel()
-	}
-	return d, nil
+	d, err := w.f.dialShort(ctx, fromRV)
+	return d, forgotten(err)
 }
 
 // forgotten says of an expired version what that means for a file.

@@ -45,10 +45,11 @@ type ending struct {
 var errShort = errors.New("the server ended it as soon as it was open")
 
 // follow reads w, if there is one, and then one watch after the other, each from the version at
-// which the one before ended. It returns when only a new list helps.
-func (f *reflector) follow(ctx context.Context, w *dialled) error {
+// which the one before ended. why is the reason for the first one. It returns when only a new list
+// helps.
+func (f *reflector) follow(ctx context.Context, w *dialled, why watchReason) error {
 	var last ending
-	for why := watchListed; ; why = last.next() {
+	for ; ; why = last.next() {
 		if w == nil {
 			var err error
 			if w, err = f.open(ctx, last); err != nil {

@@ -50,7 +50,7 @@ func all() []mutant {
 		sourced, fleetRuns, targeted, rotations, fleets, bounds, noting, repeated, telling, contents,
 		unbelievable, badLists, decoders, projecting, recorded, simulated, asserted, detecting,
 		inspected, observing, called, healthy, statusPages, gateways, gatewayAPI, sideBySide,
-		sharedParts, trees, warmStarts)
+		sharedParts, trees, warmStarts, syncs)
 }
 
 func (m mutant) breaks() string {

@@ -160,6 +160,7 @@ const (
 	WatchError  WatchReason = "error"  // the one before has ended with an error
 	WatchIdle   WatchReason = "idle"   // the one before has brought nothing for the idle time-out
 	WatchMoved  WatchReason = "moved"  // the client has moved to another connection
+	WatchKept   WatchReason = "kept"   // the stream begins with what WithWarmStart has kept, without a list
 )
 
 // Stream is one list+watch, and what it holds.

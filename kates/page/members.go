@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/lockorder"
@@ -106,6 +107,9 @@ func (p *Page) reportOf(m *member) *inspect.Report {
 		w.Incomplete = p.text(w.Incomplete)
 		for _, q := range w.Queries {
 			q.Error = p.textOf(q.Error, q.State)
+			if why, plain := strings.CutPrefix(q.Start, "list: "); plain {
+				q.Start = "list: " + p.text(why)
+			}
 		}
 	}
 	for _, s := range r.Streams {

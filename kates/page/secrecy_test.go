@@ -148,6 +148,7 @@ func withConfigMap() *fabricated {
 	f.bad = []inspect.InvalidObject{{ObjectKey: inspect.ObjectKey{Namespace: "prod", Name: "a"}, Why: planted + " is weak"}}
 	f.made.Loops[0].Failing[0].Error = "cannot log in with " + planted
 	f.made.Watches[0].Queries[2].Error = "object prod/a does not decode: " + planted
+	f.made.Watches[0].Queries[2].Start = "list: what is kept cannot be read: " + planted
 	return f
 }
 
@@ -189,6 +190,16 @@ func TestTextsOfErrorsAreChangedByRedactText(t *testing.T) {
 		clean(t, address, ok(t, base+address))
 	}
 	assert.Contains(t, ok(t, base+"loops"), "cannot log in with (hidden)")
+	assert.Contains(t, ok(t, base+"queries"), "list: what is kept cannot be read: (hidden)")
+}
+
+func TestAPageSaysHowAWatchBeganAndWhichPartItBrings(t *testing.T) {
+	f := full()
+	f.made.Watches[1].Queries[0].Start, f.made.Watches[1].Queries[0].Shard = "warm", "the server sends this share alone"
+	_, base := serve(t, client("one", f), Redact(func(*kates.Unstructured) {}))
+	for _, says := range []string{"start: warm", "part: the server sends this share alone"} {
+		assert.Contains(t, ok(t, base+"queries"), says)
+	}
 }
 
 func TestNamesAndTextsThatAreHTMLAreShownAsText(t *testing.T) {

@@ -95,7 +95,7 @@ var (
 	}
 	watchReasons = []inspect.WatchReason{
 		inspect.WatchListed, inspect.WatchEnded, inspect.WatchShort, inspect.WatchError, inspect.WatchIdle,
-		inspect.WatchMoved,
+		inspect.WatchMoved, inspect.WatchKept,
 	}
 )
 

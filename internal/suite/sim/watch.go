@@ -92,6 +92,9 @@ func (w *Watch) expire() {
 	}
 }
 
+// Short reports whether the watch was asked for a short time.
+func (w *Watch) Short() bool { return w.end > 0 }
+
 // ResultChan returns the events.
 func (w *Watch) ResultChan() <-chan watch.Event { return w.out }
 
