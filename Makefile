@@ -63,7 +63,7 @@ E2E_TIMEOUT ?= 30m
 # More than the cores: most of these tests wait most of the time.
 E2E_PARALLEL ?= 4
 EXAMPLE_TIME ?= 3s
-MODEL_STEPS ?= 200000
+MODEL_STEPS ?= 100000
 SOAK_STEPS ?= 10000000
 SOAK_TIMEOUT ?= 1h
 # How long each fuzz test runs, and how many inputs it tries in fuzz-smoke: in the time of a
