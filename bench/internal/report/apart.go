@@ -13,7 +13,7 @@ var apart = []struct {
 	part    Part
 	heading string
 	text    string
-	metrics []Metric
+	metrics []Metric // nil: there is no table of clients
 }{
 	{Crowd, "A crowd", "By `make bench-crowd`: a server in another process makes the pods as they are asked for, and sends 5,000 events per second to a reconciler of 0.2 s.",
 		[]Metric{BootstrapTime, BootstrapCPU, BootstrapPeak, HeapPerObject, Received, RefreshTime, EventCPU, EventAllocs}},
@@ -39,10 +39,12 @@ func writeApart(b *strings.Builder, r *Results, all Titles) {
 			fmt.Fprintf(b, "> **%s**\n\n", of.Note)
 		}
 		for _, pods := range of.pods() {
-			if pods > 0 {
+			if pods > 0 && a.metrics != nil {
 				fmt.Fprintf(b, "%s pods:\n\n", count(pods))
 			}
-			writeTable(b, of, pods, titles, a.metrics)
+			if a.metrics != nil {
+				writeTable(b, of, pods, titles, a.metrics)
+			}
 			writeSpread(b, of, pods, titles)
 			for _, m := range []Metric{HeapTotal, Received, BootstrapCPU} {
 				if len(of.ats(m)) > 1 {
