@@ -82,6 +82,7 @@ func TestG1EveryFormStartsWarmAndShowsTheSame(t *testing.T) {
 		for name, how := range starts(second) {
 			assert.Equal(t, "warm", how, name)
 		}
+		synctest.Wait()
 		for _, s := range inspect.Of(second).Streams {
 			assert.Empty(t, s.Lists, s.Resource)
 			assert.Equal(t, map[inspect.WatchReason]uint64{inspect.WatchKept: 1}, s.Watches, s.Resource)
