@@ -18,6 +18,21 @@ const (
 // replicas are mistakes where several replicas share the work.
 var replicas = []mutant{
 	{
+		name: "what the server may still store does not count", says: "by every claim that it may have written", file: shardCore,
+		caught: "TestAClaimThatTheServerMayStillStoreCounts",
+		old:    `c.own.stored == certain && !c.own.flying`, new: `c.own.stored != unread && !c.own.flying`,
+	},
+	{
+		name: "a late write counts for ever", says: "each key has one owner", file: shardAnswer,
+		caught: "TestAClaimThatTheServerMayStillStoreCounts",
+		old:    `sent.Add(c.config.RetryPeriod), certain`, new: `sent.Add(c.config.RetryPeriod), c.own.stored`,
+	},
+	{
+		name: "a membership counts gains anew", says: "a turn from before belongs to no later membership", file: shardCore,
+		caught: "TestATurnFromBeforeAMembershipWasLostIsNoneOfTheNext",
+		old:    `ownership{gains: c.keys.gains}`, new: `ownership{}`,
+	},
+	{
 		name: "a missing namespace is a rival's doing", says: "a creation that finds nothing is no rival's doing", file: "internal/lease/lock.go",
 		caught: "TestALeaseWhoseNamespaceIsMissingIsSaidOnceAndLedWhenThereIsOne",
 		old:    `		return apierrors.IsAlreadyExists(err)`, new: `		return apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)`,

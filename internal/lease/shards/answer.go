@@ -51,13 +51,13 @@ func (c *core) updated(w write, got peer, sent, now time.Time, err error) {
 	switch {
 	case !c.own.joined() || c.own.uid != w.uid:
 	case err == nil:
-		c.own.sent, c.own.next = sent, sent.Add(c.config.RetryPeriod)
+		c.own.sent, c.own.next, c.own.stored = sent, sent.Add(c.config.RetryPeriod), certain
 		c.claims(got)
 	case apierrors.IsNotFound(err):
 		c.lose(errDeleted)
 		c.own.next = now
 	default:
-		c.own.unknown, c.own.next = true, now.Add(c.config.RetryPeriod)
+		c.own.stored, c.own.next = unread, now.Add(c.config.RetryPeriod)
 		if apierrors.IsConflict(err) {
 			c.own.next = now // reads at once
 		}
@@ -74,7 +74,10 @@ func (c *core) found(got peer, now time.Time, err error) {
 	case err == nil && !c.wrote(got):
 		c.lose(errCopied)
 	case err == nil:
-		c.own.unknown, c.own.next = false, now
+		c.own.next = now
+		if c.own.stored = late; got.version != c.own.version {
+			c.own.stored = certain
+		}
 		c.claims(got)
 	}
 }

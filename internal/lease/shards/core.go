@@ -90,7 +90,7 @@ func (c *core) mine(key Key, now time.Time) bool {
 // lose ends the membership.
 func (c *core) lose(why error) {
 	c.own.leave()
-	c.keys = ownership{}
+	c.keys = ownership{gains: c.keys.gains} // a turn from before belongs to no later membership
 	for _, t := range c.running {
 		t.revoke(fmt.Errorf("%w: %w", ErrLost, why))
 	}
@@ -138,11 +138,11 @@ func (c *core) observe(all []peer, now time.Time) {
 }
 
 // echo takes in the replica's own Lease, as the watch shows it. Everything that was written
-// before has been shown, too.
+// before has been shown, too, unless the server may still store it.
 func (c *core) echo(p peer) {
 	c.own.presence = seen
 	k := &c.keys
-	if k.claim != nil && !c.own.unknown && !c.own.flying && !coherence.Newer(k.claimedRV, p.version) {
+	if k.claim != nil && c.own.stored == certain && !c.own.flying && !coherence.Newer(k.claimedRV, p.version) {
 		k.shown, k.written = true, claims{k.claim}
 	}
 }

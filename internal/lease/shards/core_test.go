@@ -130,6 +130,47 @@ func TestAKeyIsNotTakenWhileAnotherClaimsIt(t *testing.T) {
 
 // TestAWriteThatOutlivesItsWorkIsBoundToTheKeyAndTheMembership, also when the replica joins again
 // under its identity.
+// TestAClaimThatTheServerMayStillStoreCounts: the answer to an update is missing, and the Lease that is
+// read then has not got it. The server may carry the update out later.
+func TestAClaimThatTheServerMayStillStoreCounts(t *testing.T) {
+	s := joined(t)
+	moves := named(of(t, "other", set{"other", s.self}))
+	s.observe([]peer{s.lease, other()}, start)
+	at := start.Add(2 * time.Second)
+	w, _ := s.todo(at)
+	require.Equal(t, update, w.verb)
+	require.Equal(t, set{s.self, "other"}, w.claim)
+	s.sends(w, at)
+	at = at.Add(5 * time.Second)
+	s.answered(w, peer{}, at.Add(-5*time.Second), at, apierrors.NewTimeoutError("no answer", 0))
+	s.observe([]peer{s.lease}, at) // the other one has left
+	at = at.Add(2 * time.Second)
+	w, _ = s.todo(at)
+	require.Equal(t, read, w.verb)
+	s.answered(w, s.lease, at, at, nil)
+	s.observe([]peer{s.lease}, at)
+	s.keys.caughtUp(s.keys.current())
+	assert.False(t, s.mine(moves, at), "by the claim that is late it is not")
+	s.ask(at, update, 0) // it names the version before: the late one fails
+	s.observe([]peer{s.lease}, at)
+	s.keys.caughtUp(s.keys.current())
+	assert.True(t, s.mine(moves, at))
+}
+
+func TestATurnFromBeforeAMembershipWasLostIsNoneOfTheNext(t *testing.T) {
+	s := joined(t)
+	before := s.keys.gains
+	s.lose(errDeleted)
+	s.observe(nil, start)
+	at := start.Add(2 * time.Second)
+	s.ask(at, create, 0)
+	s.ask(at, update, 0)
+	s.observe([]peer{s.lease}, at)
+	s.keys.caughtUp(s.keys.current())
+	require.True(t, s.mine(named("key"), at))
+	assert.Greater(t, s.keys.gains, before)
+}
+
 func TestAWriteThatOutlivesItsWorkIsBoundToTheKeyAndTheMembership(t *testing.T) {
 	s := joined(t)
 	require.True(t, s.take(named("busy"), start))

@@ -39,7 +39,8 @@
 // its own Lease. It has a key only if all of the following hold:
 //
 //  1. It owns the key by its claim, by every claim that it may have written, and by what it goes
-//     for: the set of the members that it sees, or the newest plan.
+//     for: the set of the members that it sees, or the newest plan. A claim whose update had no
+//     answer may be stored late, until a later update of the Lease has succeeded.
 //  2. It has seen its own claim in the watch of the Leases, and so every claim that was written
 //     before it.
 //  3. No other member that it sees owns the key by that member's own claim.

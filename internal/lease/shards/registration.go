@@ -16,6 +16,16 @@ const (
 	seen                    // the watch has shown it
 )
 
+// stored is what is known of the latest update: certain ─▶ unread ─▶ late. It is certain again when a
+// later update has succeeded, or when the Lease has another version: updates name the one before.
+type stored int
+
+const (
+	certain stored = iota
+	unread         // its answer is missing: the Lease must be read
+	late           // the Lease was read and has not got it, and the server may still carry it out
+)
+
 // registration is the replica's own Lease, and its requests to the server.
 type registration struct {
 	presence     presence
@@ -25,7 +35,7 @@ type registration struct {
 
 	next    time.Time // when the next request is due
 	flying  bool      // a request is under way
-	unknown bool      // the result of a request is unknown: the Lease must be read
+	stored  stored    // whether the server has what was written last
 	failing bool      // the last request has failed
 }
 
@@ -37,5 +47,5 @@ func (r *registration) age(now time.Time) time.Duration { return fence.Between(r
 
 // leave ends the membership. What is known of requests stays.
 func (r *registration) leave() {
-	r.presence, r.unknown, r.uid, r.version = absent, false, "", ""
+	r.presence, r.stored, r.uid, r.version = absent, certain, "", ""
 }

@@ -103,7 +103,7 @@ func (c *core) stay(now time.Time) (write, time.Time) {
 		}
 	}
 	sooner(c.own.sent.Add(c.config.RenewDeadline))
-	if c.own.unknown {
+	if c.own.stored == unread {
 		if due {
 			return write{verb: read, member: c.self}, now
 		}
