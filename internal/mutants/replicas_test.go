@@ -145,10 +145,8 @@ var replicas = []mutant{
 	},
 	{
 		name: "a shard's lease counts from the answer", says: "counted from before the request was sent", file: shardAnswer, caught: "TestALeaseCountsFromWhenItsRenewalWasSent",
-		old: `		c.own.sent, c.own.next = sent, sent.Add(c.config.RetryPeriod)
-		c.claims(got)`,
-		new: `		c.own.sent, c.own.next = now, sent.Add(c.config.RetryPeriod)
-		c.claims(got)`,
+		old: `		c.own.sent, c.own.next, c.own.stored = sent, sent`,
+		new: `		c.own.sent, c.own.next, c.own.stored = now, sent`,
 	},
 	{
 		name: "others' claims do not matter", says: "no other member that it sees is the key's owner by that one's own claim", file: shardMembers, caught: "TestAKeyIsNotTakenWhileAnotherClaimsIt",
