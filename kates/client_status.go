@@ -46,9 +46,9 @@ type QueryStatus struct {
 	Since  time.Time `json:"since"`
 	// Form of the objects that the watch holds. It is empty for whole untyped objects. It is
 	// "typed from protobuf" or "typed from json" where they are decoded straight into the Go
-	// type, "fields from protobuf" or "fields from json" where only those of a struct are, and "only"
-	// with paths where fields of untyped objects are held. It is "metadata", or "metadata of whole objects" where the server sends whole objects
-	// and the client shortens them.
+	// type, and "fields from protobuf" or "fields from json" where only those of a struct are.
+	// With a [Query].Projection it has "only" and the paths. It is "metadata", or "metadata of
+	// whole objects" where the server sends whole objects and the client shortens them.
 	Form string `json:"form,omitempty"`
 	// Error is the last one. It is empty while all is well.
 	Error string `json:"error,omitempty"`

@@ -9,15 +9,16 @@ import (
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/wire"
 	"github.com/kates-go/kates/internal/wire/project"
 	"github.com/kates-go/kates/snapshot"
 )
 
 // projected returns the form of a target's objects. Where its field's elements are structs of some
-// fields, that is a projection: what the struct has, and labels where they are needed. Functions of
-// this package say what else they need of an object: then an untyped object is held that has both.
-// Any other function may read whatever it likes, so whole objects are held for it, which is logged.
+// fields, that is a projection: what the struct has, and the metadata that functions of this package
+// say they need. Any other function may read whatever it likes, so whole objects are held for it,
+// which is logged.
 // Everything that is wanted of the objects is known here, and not later.
 func (c *Client) projected(t target, all []target) stream.Form {
 	if c.core.untyped || t.MetadataOnly || t.form != stream.Whole || t.typ == nil || t.role != "" {
@@ -38,19 +39,31 @@ func (c *Client) projected(t target, all []target) stream.Form {
 	if taker := t.takesWhole(elem, all); taker != "" {
 		return whole(taker + " may read any field")
 	}
-	needed := t.needed()
-	if !slices.ContainsFunc(needed, func(p project.Path) bool { return !slices.Equal(p, labelsPath) }) {
-		return stream.Projection{Into: elem, Labels: len(needed) > 0}.Form()
-	}
-	paths, ok := project.Paths(elem)
+	beside, ok := besideOf(t.needed())
 	if !ok {
-		return whole("a field has no name as JSON has them")
+		return whole("a function reads a field outside of the metadata")
 	}
-	k, err := project.NewKeep(slices.Concat(stream.Identity, paths, needed)...)
-	if err != nil {
-		return whole(err.Error())
+	return stream.Projection{Into: elem, Beside: beside}.Form()
+}
+
+// besideOf is the metadata that has the fields at some paths. ok is false if it has not all of
+// them.
+func besideOf(paths []project.Path) (b objects.Beside, ok bool) {
+	for _, path := range paths {
+		switch {
+		case slices.Equal(path, labelsPath):
+			b.Labels = true
+		case slices.Equal(path, annotationsPath):
+			b.Annotations = true
+		case slices.Equal(path, ownersPath):
+			b.Owners = true
+		case slices.Equal(path, generationPath):
+			b.Generation = true
+		default:
+			return b, false
+		}
 	}
-	return t.form.Keeping(k)
+	return b, true
 }
 
 // keepsFieldsOf reports whether the target's transform leaves the fields of a struct type as they

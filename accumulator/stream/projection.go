@@ -15,9 +15,9 @@ import (
 type Projection struct {
 	// Into is the struct type.
 	Into reflect.Type
-	// Labels: the objects' labels are held, too. A query that selects by labels, or whose objects
-	// are looked up by labels, needs them.
-	Labels bool
+	// Beside is what else is held of the metadata, for what reads it. A query that selects by
+	// labels, or whose objects are looked up by labels, needs these.
+	Beside object.Beside
 }
 
 // projections has the forms of projections, and formed what they are forms of. There are as many

@@ -86,7 +86,7 @@ func (s *shape) keepable() error {
 func (s *shape) fileIdentity(from warm.Origin) warm.Identity {
 	form := string(s.key.form)
 	if p, ok := s.key.form.Projection(); ok {
-		form = fmt.Sprintf("%s%s %t", projected, warm.TypeOf(p.Into), p.Labels)
+		form = fmt.Sprintf("%s%s %+v", projected, warm.TypeOf(p.Into), p.Beside)
 	}
 	return warm.Identity{
 		Format: warm.Format, Origin: from, Packing: s.packer.Packing(),

@@ -92,5 +92,31 @@ var projecting = []mutant{
 		file: "accumulator/collect/changes.go", caught: "TestAFunctionThatReadsWhatAStructHasNotGetsTheWholeObject",
 		old: `if i >= 0 && !ref.Reads(queries[i].Form) {`,
 		new: `if i < 0 && !ref.Reads("") {`,
+	}, {
+		name: "annotations are not held where a function reads them", says: nothingElse, file: choosesSome, in: "kates",
+		caught: "TestFunctionsOfThePackageGetTheFieldsThatTheyReadBesideThoseOfAStruct",
+		old:    `			b.Annotations = true`,
+		new:    `			b.Labels = true`,
+	}, {
+		name: "owners are not decoded", says: nothingElse, file: wireSome, in: "internal/wire",
+		caught: "TestAProjectionIsOneWhateverTheEncodingAndForTheAnswerToAWriteToo",
+		old:    `	if p.mores != nil {`,
+		new:    `	if false {`,
+	}, {
+		name: "a field outside of the metadata is not held", says: nothingElse, file: choosesSome, in: "kates",
+		caught: "TestFunctionsOfThePackageGetTheFieldsThatTheyReadBesideThoseOfAStruct",
+		old:    `			return b, false`,
+		new:    `			return b, true`,
+	}, {
+		name: "an embedded struct that is not exported is left out", says: nothingElse, file: planFields,
+		caught: "TestAProjectionIsWhatJSONMakesOfTheObject",
+		old:    ` || bare(f.Type).Kind() == reflect.Struct { // as`,
+		new:    ` { // as`,
+	}, {
+		name: "what functions read of the metadata is not packed", says: nothingElse, file: "internal/wire/packing.go",
+		caught: "TestAProjectionIsPackedAsItWas",
+		old: `	in.Head.More = in.More
+`,
+		new: ``,
 	},
 }

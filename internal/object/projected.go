@@ -17,12 +17,13 @@ import (
 // that has what a program reads. It is small, and nobody writes to it: its setters panic, and it
 // is its own copy.
 type Projected struct {
-	kind             *schema.GroupVersionKind
-	name, version    string
-	uid              types.UID
-	created, deleted int64 // in seconds; never: not at all
-	shared           shared
-	value            any // a pointer to a struct
+	kind          *schema.GroupVersionKind
+	name, version string
+	uid           types.UID
+	created       int64 // in seconds; never: not at all
+	shared        shared
+	rare          *rare // nil: it has nothing of it
+	value         any   // a pointer to a struct
 }
 
 // shared is what many objects have in common.
@@ -31,10 +32,23 @@ type shared struct {
 	labels    map[string]string
 }
 
+// rare is what few objects have, or what few queries hold.
+type rare struct {
+	deleted int64 // as [Projected].created
+	more    More
+}
+
+// More is what an object has of its metadata if a query holds it for a function that reads it.
+type More struct {
+	Annotations map[string]string       `json:"annotations,omitempty"`
+	Owners      []metav1.OwnerReference `json:"ownerReferences,omitempty"`
+	Generation  int64                   `json:"generation,omitempty"`
+}
+
 // never is no moment.
 const never = math.MinInt64
 
-// Head is what every projected object has of its metadata.
+// Head is what a projected object has of its metadata. More is not decoded with it.
 type Head struct {
 	Name      string            `json:"name"`
 	Namespace string            `json:"namespace"`
@@ -43,15 +57,45 @@ type Head struct {
 	Created   *metav1.Time      `json:"creationTimestamp"`
 	Deleted   *metav1.Time      `json:"deletionTimestamp"`
 	Labels    map[string]string `json:"labels"`
+	More      More              `json:"-"`
+}
+
+// Beside says which metadata of its objects a query holds beside the fields of a struct.
+type Beside struct {
+	Labels, Annotations, Owners, Generation bool
+}
+
+// More reports whether that is more than labels.
+func (b Beside) More() bool { return b.Annotations || b.Owners || b.Generation }
+
+// Of leaves of the metadata what is held.
+func (b Beside) Of(h Head) Head {
+	if !b.Labels {
+		h.Labels = nil
+	}
+	if !b.Annotations {
+		h.More.Annotations = nil
+	}
+	if !b.Owners {
+		h.More.Owners = nil
+	}
+	if !b.Generation {
+		h.More.Generation = 0
+	}
+	return h
 }
 
 // NewProjected makes an object of a kind. value is a pointer to a struct. It may be shared from
 // then on. All objects of a stream share the kind.
 func NewProjected(kind *schema.GroupVersionKind, h Head, value any) *Projected {
-	return &Projected{
-		kind: kind, name: h.Name, uid: h.UID, version: h.Version, created: seconds(h.Created), deleted: seconds(h.Deleted),
+	p := &Projected{
+		kind: kind, name: h.Name, uid: h.UID, version: h.Version, created: seconds(h.Created),
 		shared: shared{namespace: h.Namespace, labels: h.Labels}, value: value,
 	}
+	if m := h.More; !h.Deleted.IsZero() || len(m.Annotations) > 0 || len(m.Owners) > 0 || m.Generation != 0 {
+		p.rare = &rare{deleted: seconds(h.Deleted), more: m}
+	}
+	return p
 }
 
 // seconds is a moment as the API has it.
@@ -66,8 +110,16 @@ func seconds(t *metav1.Time) int64 {
 func (p *Projected) Head() Head {
 	return Head{
 		Name: p.name, Namespace: p.shared.namespace, UID: p.uid, Version: p.version,
-		Created: moment(p.created), Deleted: moment(p.deleted), Labels: p.shared.labels,
+		Created: moment(p.created), Deleted: p.GetDeletionTimestamp(), Labels: p.shared.labels, More: p.more(),
 	}
+}
+
+// more is what the object has of [More].
+func (p *Projected) more() (m More) {
+	if p.rare != nil {
+		m = p.rare.more
+	}
+	return m
 }
 
 // Value is a pointer to the struct that has the object's fields.
@@ -90,11 +142,24 @@ func (p *Projected) Share(before *Projected, intern Interner) {
 		was, shown = unsafe.Pointer(&before.shared), reflect.ValueOf(before.value).UnsafePointer()
 	}
 	intern(unsafe.Pointer(&p.shared), was, reflect.TypeFor[shared]())
+	p.shareRare(before, intern)
 	if shown != nil && SameValue(p.value, before.value) {
 		p.value = before.value
 		return
 	}
 	intern(into.UnsafePointer(), shown, into.Type().Elem())
+}
+
+func (p *Projected) shareRare(before *Projected, intern Interner) {
+	switch {
+	case p.rare == nil:
+	case before == nil || before.rare == nil:
+		intern(unsafe.Pointer(p.rare), nil, reflect.TypeFor[rare]())
+	case SameValue(p.rare, before.rare):
+		p.rare = before.rare
+	default:
+		intern(unsafe.Pointer(p.rare), unsafe.Pointer(before.rare), reflect.TypeFor[rare]())
+	}
 }
 
 // SameValue is [SameContent] for two pointers that need not be objects.
@@ -106,8 +171,8 @@ func SameValue(a, b any) bool {
 // sameProjected is [SameContent] for projected objects.
 func sameProjected(a, b *Projected) bool {
 	return *a.kind == *b.kind && a.name == b.name && a.uid == b.uid &&
-		a.version == b.version && a.created == b.created && a.deleted == b.deleted &&
-		SameValue(&a.shared, &b.shared) && SameValue(a.value, b.value)
+		a.version == b.version && a.created == b.created &&
+		SameValue(&a.shared, &b.shared) && SameValue(a.rare, b.rare) && SameValue(a.value, b.value)
 }
 
 // MarshalJSON is the JSON of what is held: that of the value, with the object's identity.
@@ -131,10 +196,15 @@ func (p *Projected) MarshalJSON() ([]byte, error) {
 	put(meta, "uid", string(p.uid))
 	put(meta, "resourceVersion", p.version)
 	put(meta, "creationTimestamp", stamp(p.created))
-	put(meta, "deletionTimestamp", stamp(p.deleted))
-	if len(p.shared.labels) > 0 {
-		if meta["labels"], err = json.Marshal(p.shared.labels); err != nil {
-			return nil, err
+	if p.rare != nil {
+		put(meta, "deletionTimestamp", stamp(p.rare.deleted))
+	}
+	more := p.more()
+	for name, held := range map[string]any{
+		"labels": p.shared.labels, "annotations": more.Annotations, "ownerReferences": more.Owners, "generation": more.Generation,
+	} {
+		if !reflect.ValueOf(held).IsZero() {
+			meta[name], _ = json.Marshal(held) // texts and numbers always have a form
 		}
 	}
 	if all["metadata"], err = json.Marshal(meta); err != nil {
@@ -181,12 +251,17 @@ func moment(at int64) *metav1.Time {
 
 // What is held of the metadata.
 
-func (p *Projected) GetName() string                    { return p.name }
-func (p *Projected) GetNamespace() string               { return p.shared.namespace }
-func (p *Projected) GetUID() types.UID                  { return p.uid }
-func (p *Projected) GetResourceVersion() string         { return p.version }
-func (p *Projected) GetLabels() map[string]string       { return p.shared.labels }
-func (p *Projected) GetDeletionTimestamp() *metav1.Time { return moment(p.deleted) }
+func (p *Projected) GetName() string              { return p.name }
+func (p *Projected) GetNamespace() string         { return p.shared.namespace }
+func (p *Projected) GetUID() types.UID            { return p.uid }
+func (p *Projected) GetResourceVersion() string   { return p.version }
+func (p *Projected) GetLabels() map[string]string { return p.shared.labels }
+func (p *Projected) GetDeletionTimestamp() *metav1.Time {
+	if p.rare == nil {
+		return nil
+	}
+	return moment(p.rare.deleted)
+}
 func (p *Projected) GetCreationTimestamp() (at metav1.Time) {
 	if m := moment(p.created); m != nil {
 		at = *m
@@ -194,15 +269,18 @@ func (p *Projected) GetCreationTimestamp() (at metav1.Time) {
 	return at
 }
 
+// What is held where a function reads it.
+
+func (p *Projected) GetGeneration() int64                        { return p.more().Generation }
+func (p *Projected) GetAnnotations() map[string]string           { return p.more().Annotations }
+func (p *Projected) GetOwnerReferences() []metav1.OwnerReference { return p.more().Owners }
+
 // What is not held.
 
 func (p *Projected) GetGenerateName() string                       { return "" }
-func (p *Projected) GetGeneration() int64                          { return 0 }
 func (p *Projected) GetSelfLink() string                           { return "" }
 func (p *Projected) GetDeletionGracePeriodSeconds() *int64         { return nil }
-func (p *Projected) GetAnnotations() map[string]string             { return nil }
 func (p *Projected) GetFinalizers() []string                       { return nil }
-func (p *Projected) GetOwnerReferences() []metav1.OwnerReference   { return nil }
 func (p *Projected) GetManagedFields() []metav1.ManagedFieldsEntry { return nil }
 
 // What nobody may do.

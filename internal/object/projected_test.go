@@ -38,13 +38,18 @@ func projected(change func(*Head, *lite)) *Projected {
 }
 
 func TestAPredicateSeesWhatIsHeldOfAProjectedObject(t *testing.T) {
-	p := projected(func(h *Head, _ *lite) { h.Deleted = h.Created })
+	p := projected(func(h *Head, _ *lite) {
+		h.Deleted = h.Created
+		h.More = More{Annotations: map[string]string{"a": "b"}, Owners: []metav1.OwnerReference{{Kind: "Owner", Name: "o"}}, Generation: 3}
+	})
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{
 		"apiVersion": "v1", "kind": "Pod", "spec": map[string]any{"node": "node", "size": int64(1<<60 + 1)},
 		"metadata": map[string]any{
 			"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "7", "labels": map[string]any{"k": "v"},
+			"annotations": map[string]any{"a": "b"}, "generation": int64(3),
+			"ownerReferences":   []any{map[string]any{"apiVersion": "", "kind": "Owner", "name": "o", "uid": ""}},
 			"creationTimestamp": "2001-09-09T01:46:40Z", "deletionTimestamp": "2001-09-09T01:46:40Z",
 		},
 	}, content)
@@ -84,6 +89,9 @@ func TestProjectedObjectsAreTheSameIfAllThatIsHeldIs(t *testing.T) {
 		"created":   func(h *Head, _ *lite) { h.Created = &later },
 		"deleted":   func(h *Head, _ *lite) { h.Deleted = &later },
 		"label":     func(h *Head, _ *lite) { h.Labels = map[string]string{"k": "w"} },
+		"annotated": func(h *Head, _ *lite) { h.More.Annotations = map[string]string{"k": "w"} },
+		"owner":     func(h *Head, _ *lite) { h.More.Owners = []metav1.OwnerReference{{Name: "o"}} },
+		"at":        func(h *Head, _ *lite) { h.More.Generation = 2 },
 		"field":     func(_ *Head, l *lite) { l.Spec.Node = "b" },
 		"raw field": func(_ *Head, l *lite) { l.Spec.Raw = json.RawMessage("1") },
 	} {
@@ -109,6 +117,21 @@ func TestG10ValuesThatAreTheSameAreOnePointerAndNoOtherIsWrittenTo(t *testing.T)
 	assert.Equal(t, "other", other.Value().(*lite).Spec.Node)
 	assert.Equal(t, "node", before.Value().(*lite).Spec.Node)
 	assert.Equal(t, []reflect.Type{reflect.TypeFor[shared](), reflect.TypeFor[lite]()}, typs)
+	typs = nil
+	owned := func(generation int64) *Projected {
+		return projected(func(h *Head, _ *lite) {
+			h.More = More{Owners: []metav1.OwnerReference{{Name: "o"}}, Generation: generation}
+		})
+	}
+	first, second, third := owned(1), owned(1), owned(2)
+	first.Share(before, intern)
+	second.Share(first, intern)
+	third.Share(second, intern)
+	assert.Same(t, first.rare, second.rare)
+	assert.Equal(t, int64(1), second.GetGeneration())
+	assert.Equal(t, int64(2), third.GetGeneration())
+	of := reflect.TypeFor[shared]()
+	assert.Equal(t, []reflect.Type{of, reflect.TypeFor[rare](), of, of, reflect.TypeFor[rare]()}, typs)
 	alone := projected(nil)
 	alone.Share(nil, intern)
 	alone.Share(NewProjected(&pods, Head{}, &struct{}{}), intern)

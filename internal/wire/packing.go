@@ -124,7 +124,7 @@ func (s *typedSource) Packing() string {
 	how := "json"
 	switch {
 	case s.as != nil:
-		how = fmt.Sprintf("fields, labels %t", s.as.labels)
+		how = fmt.Sprintf("fields and %+v", s.as.beside)
 	case s.inProto():
 		how = "protobuf"
 	}
@@ -134,6 +134,7 @@ func (s *typedSource) Packing() string {
 // packed is the packed form of an object of which some fields are held.
 type packed struct {
 	Head  objects.Head    `json:"head"`
+	More  objects.More    `json:"more"`
 	Value json.RawMessage `json:"value"`
 }
 
@@ -147,7 +148,8 @@ func (p *projector) pack(d *decoder, o stream.Object) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(packed{of.Head(), value})
+		head := of.Head()
+		return json.Marshal(packed{head, head.More, value})
 	})
 }
 
@@ -160,5 +162,6 @@ func (p *projector) unpack(raw []byte) (stream.Object, error) {
 	if guard.Call(func() error { return json.Unmarshal(in.Value, value) }) != nil {
 		return nil, errChanges
 	}
+	in.Head.More = in.More
 	return p.object(in.Head, value), nil
 }

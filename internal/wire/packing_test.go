@@ -77,6 +77,20 @@ func TestMetadataIsPackedAsItWas(t *testing.T) {
 	assert.True(t, objects.SameContent(m, short))
 }
 
+func TestAProjectionIsPackedAsItWas(t *testing.T) {
+	d := projecting(objects.Beside{Labels: true, Annotations: true, Owners: true, Generation: true})
+	source := &typedSource{rest: &restSource{resource: d.resource}, decoder: d}
+	o, err := d.decode(podIn(t, 1, frames.Protobuf), frames.Protobuf)
+	require.NoError(t, err)
+	raw, err := source.Pack(o)
+	require.NoError(t, err)
+	again, err := source.Unpack(raw)
+	require.NoError(t, err)
+	assert.True(t, objects.SameContent(o, again))
+	assert.Equal(t, o.GetOwnerReferences(), again.GetOwnerReferences())
+	assert.NotEmpty(t, again.GetAnnotations())
+}
+
 func TestPackingsOfOtherFormsHaveOtherNames(t *testing.T) {
 	rest := &restSource{resource: podDecoder().resource}
 	kept, inJSON := podDecoder(), podDecoder()
@@ -84,6 +98,7 @@ func TestPackingsOfOtherFormsHaveOtherNames(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, p := range []stream.Packer{
 		rest, &metadataSource{}, &typedSource{decoder: podDecoder()}, &typedSource{decoder: kept}, &typedSource{decoder: inJSON},
+		&typedSource{decoder: projecting(objects.Beside{})}, &typedSource{decoder: projecting(objects.Beside{Owners: true})},
 	} {
 		assert.False(t, seen[p.Packing()], p.Packing())
 		seen[p.Packing()] = true

@@ -27,9 +27,9 @@ type projector struct {
 	into reflect.Type
 	said bool // the struct has the kind among its fields
 	// plan, and heads for the metadata, decode from protobuf. They are nil where JSON is asked
-	// for.
-	plan, heads *project.Plan
-	labels      bool
+	// for. So is mores where no more of the metadata is held.
+	plan, heads, mores *project.Plan
+	beside             objects.Beside
 }
 
 // head is the metadata that each object has.
@@ -43,9 +43,14 @@ type headInProto struct {
 	Metadata objects.Head `json:"metadata"`
 }
 
+// more is what few queries hold of the metadata.
+type more struct {
+	Metadata objects.More `json:"metadata"`
+}
+
 // newProjecting makes a decoder for a projection of a kind's objects.
 func newProjecting(r stream.Resource, p stream.Projection, scheme *runtime.Scheme) *decoder {
-	as := &projector{kind: &r.Kind, into: p.Into, labels: p.Labels, said: project.SaysKind(p.Into)}
+	as := &projector{kind: &r.Kind, into: p.Into, beside: p.Beside, said: project.SaysKind(p.Into)}
 	d := newDecoder(r, p.Into, true)
 	d.as, d.proto = as, false
 	typ, ok := TypeOf(scheme, r.Kind)
@@ -56,9 +61,16 @@ func newProjecting(r stream.Resource, p stream.Projection, scheme *runtime.Schem
 	if err != nil || !plan.Direct() {
 		return d // JSON has it, whatever it is
 	}
-	if heads, err := project.For(reflect.TypeFor[headInProto](), typ); err == nil && heads.Direct() {
-		as.plan, as.heads, d.proto = plan, heads, true
+	heads, err := project.For(reflect.TypeFor[headInProto](), typ)
+	if err != nil || !heads.Direct() {
+		return d
 	}
+	if p.Beside.More() {
+		if as.mores, err = project.For(reflect.TypeFor[more](), typ); err != nil || !as.mores.Direct() {
+			return d
+		}
+	}
+	as.plan, as.heads, d.proto = plan, heads, true
 	return d
 }
 
@@ -99,10 +111,7 @@ func (p *projector) item(d *decoder, raw []byte, e frames.Encoding) (_ stream.Ob
 }
 
 func (p *projector) object(h objects.Head, value any) stream.Object {
-	if !p.labels {
-		h.Labels = nil
-	}
-	return objects.NewProjected(p.kind, h, value)
+	return objects.NewProjected(p.kind, p.beside.Of(h), value)
 }
 
 func (p *projector) fromProto(raw []byte, h *head, value any) error {
@@ -111,6 +120,13 @@ func (p *projector) fromProto(raw []byte, h *head, value any) error {
 		return err
 	}
 	h.Metadata = in.Metadata
+	if p.mores != nil {
+		var in more
+		if err := p.mores.Protobuf(raw, &in); err != nil {
+			return err
+		}
+		h.Metadata.More = in.Metadata
+	}
 	return p.plan.Protobuf(raw, value, h.Metadata.Name, h.Metadata.Namespace, string(h.Metadata.UID), h.Metadata.Version)
 }
 
@@ -126,6 +142,13 @@ func (p *projector) fromJSON(raw []byte, h *head, value any) error {
 		return err
 	}
 	*h = scratch
+	if p.beside.More() {
+		var in more
+		if err := decodeInto(&in, raw, frames.JSON); err != nil {
+			return err
+		}
+		h.Metadata.More = in.Metadata
+	}
 	if p.said && h.GroupVersionKind().Empty() {
 		raw = sayKind(raw, *p.kind)
 	}
@@ -151,6 +174,13 @@ func (p *projector) own(d *decoder, u *unstructured.Unstructured) (stream.Object
 		}
 		if err := unmarshal(text, &h); err != nil {
 			return err
+		}
+		if p.beside.More() {
+			var in more
+			if err := unmarshal(text, &in); err != nil {
+				return err
+			}
+			h.Metadata.More = in.Metadata
 		}
 		return json.Unmarshal(text, value)
 	})

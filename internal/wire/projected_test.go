@@ -46,8 +46,8 @@ var podKind = stream.Resource{
 	Kind: corev1.SchemeGroupVersion.WithKind("Pod"),
 }
 
-func projecting(labels bool) *decoder {
-	return newProjecting(podKind, stream.Projection{Into: reflect.TypeFor[sixFields](), Labels: labels}, scheme.Scheme)
+func projecting(beside objects.Beside) *decoder {
+	return newProjecting(podKind, stream.Projection{Into: reflect.TypeFor[sixFields](), Beside: beside}, scheme.Scheme)
 }
 
 // podIn is a pod in an encoding, with a name, UID and version of its own.
@@ -55,6 +55,7 @@ func podIn(t testing.TB, i int, e frames.Encoding) []byte {
 	t.Helper()
 	p := realistic.Pod(i)
 	p.APIVersion, p.Kind = "v1", "Pod"
+	p.Generation = 7
 	p.Name, p.UID, p.ResourceVersion = fmt.Sprintf("web-7c9fb6d5c8-%05d", i), types.UID(fmt.Sprintf("0c5e7f8a-53b5-4b0c-9f37-%012d", i)), fmt.Sprint(1e8+i)
 	raw, err := p.Marshal()
 	if e == frames.JSON {
@@ -67,7 +68,7 @@ func podIn(t testing.TB, i int, e frames.Encoding) []byte {
 func TestAPodOfSixFieldsTakesAFewHundredBytes(t *testing.T) {
 	const pods, most = 1000, 480 // and some 100 for each place where it is held
 	for _, e := range []frames.Encoding{frames.Protobuf, frames.JSON} {
-		d := projecting(false)
+		d := projecting(objects.Beside{})
 		all := make([]stream.Object, pods)
 		for i := range all {
 			o, err := d.decode(podIn(t, i, e), e)
@@ -82,8 +83,11 @@ func TestAPodOfSixFieldsTakesAFewHundredBytes(t *testing.T) {
 }
 
 func TestAProjectionIsOneWhateverTheEncodingAndForTheAnswerToAWriteToo(t *testing.T) {
-	for _, labels := range []bool{false, true} {
-		d := projecting(labels)
+	for _, beside := range []objects.Beside{
+		{}, {Labels: true}, {Annotations: true}, {Owners: true}, {Generation: true},
+		{Labels: true, Annotations: true, Owners: true, Generation: true},
+	} {
+		d := projecting(beside)
 		inProto, err := d.decode(podIn(t, 1, frames.Protobuf), frames.Protobuf)
 		require.NoError(t, err)
 		inJSON, err := d.decode(podIn(t, 1, frames.JSON), frames.JSON)
@@ -94,7 +98,10 @@ func TestAProjectionIsOneWhateverTheEncodingAndForTheAnswerToAWriteToo(t *testin
 		require.NoError(t, err)
 		assert.True(t, objects.SameContent(inProto, inJSON))
 		assert.True(t, objects.SameContent(inProto, answer))
-		assert.Equal(t, labels, len(inProto.GetLabels()) > 0, "they are held where somebody selects by them")
+		assert.Equal(t, beside, objects.Beside{
+			Labels: len(inProto.GetLabels()) > 0, Annotations: len(inProto.GetAnnotations()) > 0,
+			Owners: len(inProto.GetOwnerReferences()) > 0, Generation: inProto.GetGeneration() > 0,
+		}, "each is held where somebody reads it")
 		got := inProto.(*objects.Projected).Value().(*sixFields)
 		want := realistic.Pod(1)
 		assert.Equal(t, want.Spec.NodeName+" "+want.Status.PodIP+" "+string(want.Status.Phase), got.Spec.NodeName+" "+got.Status.PodIP+" "+got.Status.Phase)
@@ -102,7 +109,7 @@ func TestAProjectionIsOneWhateverTheEncodingAndForTheAnswerToAWriteToo(t *testin
 }
 
 func TestAnObjectThatNoServerHasStoredIsAnErrorInAProjectionToo(t *testing.T) {
-	d := projecting(false)
+	d := projecting(objects.Beside{})
 	for text, says := range map[string]string{
 		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"ns"},"spec":{"nodeName":"a","nodeName":"b"}}`: "nodeName",
 		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","name":"b"}}`:                                              "name",
@@ -140,7 +147,7 @@ func FuzzAProjectionOfAnyBytes(f *testing.F) {
 	f.Add(podIn(f, 1, frames.Protobuf), true)
 	f.Add(podIn(f, 2, frames.JSON), false)
 	f.Add([]byte(`{"metadata":{"name":"a","labels":{"a":1}},"spec":null}`), false)
-	d := projecting(true)
+	d := projecting(objects.Beside{Labels: true})
 	f.Fuzz(func(t *testing.T, raw []byte, proto bool) {
 		e := frames.JSON
 		if proto {
@@ -164,7 +171,7 @@ func FuzzAProjectionOfAnyBytes(f *testing.F) {
 // TestAProjectionHasTheTextsOfItsIdentityOnce decodes a pod of a node of the same name, and one of
 // a node whose name is as long.
 func TestAProjectionHasTheTextsOfItsIdentityOnce(t *testing.T) {
-	d := projecting(false)
+	d := projecting(objects.Beside{})
 	for node, once := range map[string]bool{"pod-1": true, "pod-2": false} {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod-1", Namespace: "a", UID: "u", ResourceVersion: "7"}}
 		p.Spec.NodeName, p.Status.PodIP = node, "10.0.0.7"

@@ -62,6 +62,9 @@ func (c checker) fields(target, source reflect.Type, path string) error {
 		if path != "" {
 			at = path + "." + f.name
 		}
+		if f.hidden {
+			return fmt.Errorf("its field %s is a pointer to a type that is not exported: encoding/json cannot set it", at)
+		}
 		of, ok := find(source, f.name)
 		if !ok {
 			return c.unknown(at, nearest(source, f.name))

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // field is a field of a struct as JSON has it.
@@ -19,6 +18,7 @@ type field struct {
 	omitEmpty bool    // an empty value is not in the JSON
 	omitZero  bool
 	inline    bool // its fields are those of the outer struct
+	hidden    bool // a pointer that encoding/json cannot set
 }
 
 // fieldsOf returns the fields of a struct, without those of inlined structs.
@@ -32,6 +32,7 @@ func fieldsOf(t reflect.Type) []field {
 		}
 		name, options, _ := strings.Cut(tag, ",")
 		one := field{name: name, typ: f.Type, offset: f.Offset, number: numberOf(f.Tag.Get("protobuf"))}
+		one.hidden = !f.IsExported() && f.Type.Kind() == reflect.Pointer
 		for option := range strings.SplitSeq(options, ",") {
 			one.omitEmpty = one.omitEmpty || option == "omitempty"
 			one.omitZero = one.omitZero || option == "omitzero"
@@ -40,7 +41,7 @@ func fieldsOf(t reflect.Type) []field {
 			one.inline = f.Anonymous && bare(f.Type).Kind() == reflect.Struct
 			one.name = f.Name
 		}
-		if one.inline || f.IsExported() {
+		if one.inline || f.IsExported() || bare(f.Type).Kind() == reflect.Struct { // as encoding/json
 			all = append(all, one)
 		}
 	}
@@ -146,30 +147,6 @@ func Has(t reflect.Type, path ...string) bool {
 		t = f.typ
 	}
 	return true
-}
-
-// Paths returns the paths of the fields that a struct has, through structs and lists of structs. ok
-// is false if a name is none that the fields of objects have: they begin with a small letter.
-func Paths(t reflect.Type) (all []Path, ok bool) {
-	ok = true
-	var collect func(t reflect.Type, to Path)
-	collect = func(t reflect.Type, to Path) {
-		for _, f := range flat(t, 0) {
-			path := append(to[:len(to):len(to)], f.name)
-			elem := bare(f.typ)
-			for elem.Kind() == reflect.Slice && !speaks(elem) {
-				elem = bare(elem.Elem())
-			}
-			ok = ok && f.name != "" && !unicode.IsUpper(rune(f.name[0]))
-			if elem.Kind() == reflect.Struct && !speaks(elem) && elem.NumField() > 0 && len(path) < inlinedMost {
-				collect(elem, path)
-				continue
-			}
-			all = append(all, path)
-		}
-	}
-	collect(bare(t), nil)
-	return all, ok
 }
 
 // SaysKind reports whether a struct has the kind of an object among its fields, or its API

@@ -176,6 +176,21 @@ func filler(seed uint64) *randfill.Filler {
 }
 
 // pairs are targets with the types of their kinds, and whether they are decoded directly.
+// embedded has a struct that is not exported, under a name.
+type embedded struct {
+	named `json:"metadata"`
+}
+
+type named struct {
+	Name        string            `json:"name"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+// unset has a pointer that encoding/json cannot set.
+type unset struct {
+	*named `json:"metadata"`
+}
+
 var pairs = []struct {
 	target, source any
 	direct         bool
@@ -184,6 +199,7 @@ var pairs = []struct {
 	{whole{}, corev1.Pod{}, false},
 	{inlined{}, corev1.Pod{}, true},
 	{anyCase{}, corev1.Pod{}, true},
+	{embedded{}, corev1.Pod{}, true},
 	{rollout{}, appsv1.Deployment{}, true},
 	{endpoints{}, discoveryv1.EndpointSlice{}, true},
 	{secret{}, corev1.Secret{}, true},
@@ -229,6 +245,7 @@ func TestAFieldThatTheKindHasNotIsAnErrorThatNamesIt(t *testing.T) {
 				NodeNme string `json:"nodeNme"`
 			} `json:"spec"`
 		}{}, "a Pod has no field spec.nodeNme: nodeName is near"},
+		{unset{}, "its field metadata is a pointer to a type that is not exported"},
 		{struct{ Spce struct{} }{}, "a Pod has no field Spce: spec is near"},
 		{struct{ Something struct{} }{}, "a Pod has no field Something"},
 		{struct {
