@@ -7,7 +7,7 @@
 #   stages                      minutes  what they do
 #   lint unit extras model      24       all is compiled, with and without -race, and looked at
 #   mutants                     4.5      those that are begun in 4 minutes, of a sixth of all
-#   apiserver browser e2e       17       kube-apiserver and etcd, Chromium; with -race, four at a time
+#   apiserver browser e2e       17       kube-apiserver, etcd, Chromium; with -race, four at a time
 #   gateway                     5        traffic through nginx, conformance: estimated (warm: 4.2)
 #   bench                       5        estimated
 #   examples readme             1.5      estimated
@@ -44,7 +44,8 @@ LINTED := . $(EXTRAS) $(APISERVER) $(GATEWAY) e2e $(patsubst %/go.mod,%,$(wildca
 
 # Arguments of every `go test`: a test that hangs fails, with all stacks.
 TESTFLAGS ?=
-# It is for tests that hang. On one core beside much other work the slowest package takes 18 minutes.
+# It is for tests that hang. On one core beside much other work the slowest package takes 18
+# minutes.
 UNIT_TIMEOUT ?= 30m
 # 1: all of them.
 MUTANTS_PARTS ?= 6

@@ -187,8 +187,8 @@ func TestG6CreateThenDeleteBeforeTheWatchSawEitherWedgesNothing(t *testing.T) {
 }
 
 // TestG4AnOwnWriteCountsThoughADeletionBeforeItIsAnsweredLater: x is deleted by this client, made
-// anew by another, deleted by that, and made by this client where the union does not select it. The
-// deletion's answer has no version and comes last, while the union waits for a late watch. The
+// anew by another, deleted by that, and made by this client where the union does not select it.
+// The deletion's answer has no version and comes last, while the union waits for a late watch. The
 // model has found this script.
 func TestG4AnOwnWriteCountsThoughADeletionBeforeItIsAnsweredLater(t *testing.T) {
 	s := sim.Script{First: []int{0, 42}, Steps: []sim.Step{

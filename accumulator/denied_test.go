@@ -17,9 +17,9 @@ import (
 	"github.com/kates-go/kates/internal/suite/sim"
 )
 
-// TestG4WhatAnOwnWriteTakesOutOfAUnionIsNotShownThoughTheServerHadToBeAsked: one watch is late, and
-// only the server can judge the selector of the other one. It is asked while others write, so its
-// answer is newer than the own write.
+// TestG4WhatAnOwnWriteTakesOutOfAUnionIsNotShownThoughTheServerHadToBeAsked: one watch is late,
+// and only the server can judge the selector of the other one. It is asked while others write, so
+// its answer is newer than the own write.
 func TestG4WhatAnOwnWriteTakesOutOfAUnionIsNotShownThoughTheServerHadToBeAsked(t *testing.T) {
 	for name, again := range map[string]bool{"updated": false, "made again": true} {
 		for by, version := range map[string]string{"its version": "v1", "another version": "v2"} {

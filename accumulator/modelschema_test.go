@@ -7,9 +7,9 @@ import (
 	"github.com/kates-go/kates/internal/suite/sim"
 )
 
-// reschemed has all streams list once more, and compares the content of what is shown with what the
-// server shows now. Before, the versions alone say what is true: a version may look otherwise than
-// when it came.
+// reschemed has all streams list once more, and compares the content of what is shown with what
+// the server shows now. Before, the versions alone say what is true: a version may look otherwise
+// than when it came.
 func (m *model) reschemed() error {
 	m.Mu.Lock()
 	schema := m.Schema

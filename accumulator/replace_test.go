@@ -227,8 +227,9 @@ func TestAUnionOfAnotherResourceShowsNothingOfTheQueryThatItReplaces(t *testing.
 	})
 }
 
-// TestG5AnOwnDeletionWithoutAVersionIsNotTakenBackByAQueryThatReplacesAnother: the streams learn of
-// it one after the other. The second one is the new query's, and its position is that of the first.
+// TestG5AnOwnDeletionWithoutAVersionIsNotTakenBackByAQueryThatReplacesAnother: the streams learn
+// of it one after the other. The second one is the new query's, and its position is that of the
+// first.
 func TestG5AnOwnDeletionWithoutAVersionIsNotTakenBackByAQueryThatReplacesAnother(t *testing.T) {
 	var commits []func()
 	points := func(m stream.Moment) {
@@ -328,8 +329,8 @@ func TestG4AQueryThatIsTakenInAnUpdateThatFailsIsUpToDateInTheNext(t *testing.T)
 	}
 }
 
-// TestG5AUnionThatTakesAnothersPlaceLeavesNothingOutThatIsUndecided: an object moves between two of
-// its streams while the first batch is taken. The model has found this script.
+// TestG5AUnionThatTakesAnothersPlaceLeavesNothingOutThatIsUndecided: an object moves between two
+// of its streams while the first batch is taken. The model has found this script.
 func TestG5AUnionThatTakesAnothersPlaceLeavesNothingOutThatIsUndecided(t *testing.T) {
 	for name, edit := range map[string][4]int{"removed and added": {102, 3, 0, 2}, "replaced": {57, 3, 3, 2}} {
 		t.Run(name, func(t *testing.T) {

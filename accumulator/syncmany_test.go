@@ -14,8 +14,8 @@ import (
 	"github.com/kates-go/kates/internal/suite/sim"
 )
 
-// onMany runs a test with a watch of the objects x, y and z, which are more than a page. The server
-// has a newer version, in which nothing of them has changed.
+// onMany runs a test with a watch of the objects x, y and z, which are more than a page. The
+// server has a newer version, in which nothing of them has changed.
 func onMany(t *testing.T, f func(t *testing.T, s *sim.Server, streams *stream.Set, show func() []string)) {
 	t.Helper()
 	sim.Bubble(t, stream.Config{PageSize: 2}, func(t *testing.T, s *sim.Server, streams *stream.Set) {

@@ -145,8 +145,8 @@ func TestG5ADeletionOfAnotherHistoryAnswersForNothing(t *testing.T) {
 	v.End(x.key)
 }
 
-// TestG4AWriteOfAnObjectWithoutAUIDIsNotTheOneThatWasDeletedMeanwhile: some aggregated servers, and
-// fakes, give none.
+// TestG4AWriteOfAnObjectWithoutAUIDIsNotTheOneThatWasDeletedMeanwhile: some aggregated servers,
+// and fakes, give none.
 func TestG4AWriteOfAnObjectWithoutAUIDIsNotTheOneThatWasDeletedMeanwhile(t *testing.T) {
 	v, key := coherence.NewView(coherence.Options{Whole: true}), coherence.Key{Name: "a"}
 	v.Advance("5")

@@ -160,8 +160,9 @@
 // watch delivers in order (1). A list is consistent as of its request (3), which is after the
 // event. An answer that was on its way when the event came makes no entry.
 //
-// No residue (G6). The position lags behind the deletion until the next event or bookmark. What has
-// to be as new as the stream, as a Sync or a query that takes another's place, asks the server (8).
+// No residue (G6). The position lags behind the deletion until the next event or bookmark. What
+// has to be as new as the stream, as a Sync or a query that takes another's place, asks the server
+// (8).
 //
 // In a union the event is a departure at the version that it has (U2). A stream that has reached
 // that version and does not show the object never will. One that shows it has a deletion of its
@@ -169,11 +170,11 @@
 // asked for it.
 //
 // This assumes that a DELETED event with the stored version is a deletion also in a stream with a
-// selector. A move out of a selector is sent as DELETED, too, with the version of the move: the API
-// server does this, and no server is known that sends the stored version. If one did, the object
-// would be missing from a union, though another selector selects it, until the stream of that
-// selector shows the move. Then it is there again (U1): that stream has an object that is newer
-// than the departure.
+// selector. A move out of a selector is sent as DELETED, too, with the version of the move: the
+// API server does this, and no server is known that sends the stored version. If one did, the
+// object would be missing from a union, though another selector selects it, until the stream of
+// that selector shows the move. Then it is there again (U1): that stream has an object that is
+// newer than the departure.
 //
 // # Why a UID and a bound are not enough for a deletion
 //
@@ -299,14 +300,13 @@
 // holds, and there is nothing that could be taken back (G5).
 //
 // What is certain of the histories. After a restore from a backup at B < P, the server's versions
-// go on from B. As long as they are below P, W2 finds out. When they have passed P, W3 finds out if
-// an object of the file that is a witness was made or changed after B, or if the numbers differ. A
-// witness that is confirmed proves that B is not older than its version. What nobody finds out: B
-// is younger than the newest version in the file, or the witnesses that are younger have changed
-// again; and between B and P the old history has deleted objects, and the new one has changed
-// others or made as many; or both have written one object at the very same version. What differs
-// then stays as the file has it, until the object changes or
-// the kind is listed: as with a watch that goes on in a new history (rule 8). W4 makes it rare: the
-// restored server has to write as much as the old one did between B and P before the file is too
-// old.
+// go on from B. As long as they are below P, W2 finds out. When they have passed P, W3 finds out
+// if an object of the file that is a witness was made or changed after B, or if the numbers
+// differ. A witness that is confirmed proves that B is not older than its version. What nobody
+// finds out: B is younger than the newest version in the file, or the witnesses that are younger
+// have changed again; and between B and P the old history has deleted objects, and the new one has
+// changed others or made as many; or both have written one object at the very same version. What
+// differs then stays as the file has it, until the object changes or the kind is listed: as with a
+// watch that goes on in a new history (rule 8). W4 makes it rare: the restored server has to write
+// as much as the old one did between B and P before the file is too old.
 package coherence

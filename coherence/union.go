@@ -23,8 +23,8 @@ type Sight struct {
 	Lost bool
 }
 
-// Behind reports whether the stream has not reached a version. One whose object is gone has reached
-// every version, as far as that object goes.
+// Behind reports whether the stream has not reached a version. One whose object is gone has
+// reached every version, as far as that object goes.
 func (s *Sight) Behind(atRV string) bool { return s.Gone == "" && Newer(atRV, s.KnownRV) }
 
 // meets takes into account what else is known of the key. A newer state of another UID is newer

@@ -191,8 +191,8 @@ func TestG4G5GivenUpTable(t *testing.T) {
 	}
 }
 
-// A stream has left at 7, by an own write that it then gave up. An own write at 4 is answered late,
-// and shown by the stream until it lists.
+// A stream has left at 7, by an own write that it then gave up. An own write at 4 is answered
+// late, and shown by the stream until it lists.
 func TestG4AnOwnWriteThatIsAnsweredAfterItsStreamGaveUpReplacesWhatIsOlder(t *testing.T) {
 	left := coherence.GivenUp(nil, "7").Leave("7", at[4])
 	sights := []coherence.Sight{{KnownRV: "7", SkippedRV: "7"}, {KnownRV: "5"}}

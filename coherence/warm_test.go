@@ -34,8 +34,8 @@ func TestW3AWitnessThatTheWatchHasNotChangedMustBeOnTheServer(t *testing.T) {
 	}
 }
 
-// A history is a row of versions, one of which each object has. The server's is that of the file up
-// to a version, and then another one, if that is before the file's.
+// A history is a row of versions, one of which each object has. The server's is that of the file
+// up to a version, and then another one, if that is before the file's.
 func TestW3NoHistoryThatHoldsIsContradictedAndNoWitnessIsConfirmedFromAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type state map[string]Sighting

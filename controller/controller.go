@@ -94,8 +94,9 @@ func (c *control) Remove(ctx context.Context, names ...string) error {
 }
 
 // Replace replaces the queries of these names while the controller runs, all of them for the same
-// reconciles. Roots whose objects change by that are reconciled. Those that a new query of the root
-// does not show any more depart, if they do not exist either: see the package's documentation.
+// reconciles. Roots whose objects change by that are reconciled. Those that a new query of the
+// root does not show any more depart, if they do not exist either: see the package's
+// documentation.
 func (c *control) Replace(ctx context.Context, queries ...kates.Query) error {
 	return c.runs(c.handle.Replace(ctx, queries...))
 }

@@ -97,12 +97,12 @@
 // reconciled next, never before. A reconciler whose struct has no field of type Info never sees a
 // root that does not exist: the key is forgotten at once.
 //
-// A key without a root is not reconciled: that of an object that outlived its owner, or that
-// names a root which does not exist yet. A root that does not decode has not departed: its key
-// fails with a permanent error until it is mended. If it is another one than the root that was
-// known by the name, that one has departed, and its departure is reconciled first. A root that
-// has never decoded may have no key yet (where its type is decoded straight from the wire, or its
-// query's Transform has failed): Status counts it as invalid, and [kates.WithOnInvalid] reports it.
+// A key without a root is not reconciled: that of an object that outlived its owner, or that names
+// a root which does not exist yet. A root that does not decode has not departed: its key fails
+// with a permanent error until it is mended. If it is another one than the root that was known by
+// the name, that one has departed, and its departure is reconciled first. A root that has never
+// decoded may have no key yet (where its type is decoded straight from the wire, or its query's
+// Transform has failed): Status counts it as invalid, and [kates.WithOnInvalid] reports it.
 //
 // # Several replicas
 //
@@ -112,14 +112,14 @@
 // the root: not by a former follower, nor by a new leader that takes over before the departure
 // has been reconciled without an error. Use a finalizer where no departure may be missed.
 //
-// With [kates.Sharding] the roots are divided among all replicas, by the hashes of their UIDs or of
-// their namespaces. Each replica holds its own roots, and what they own, and reconciles these. What
-// is neither root nor owned it watches whole. When a replica comes or goes, only roots that it gets
-// or had move, and what one has too much. No two replicas reconcile a root at a time. The new owner
-// begins when the former one has ended and its writes are seen. When a root departs, the replica
-// that owns it at that time reconciles the departure. If the root is moving between replicas then,
-// nobody may reconcile it, as when nothing runs. Finalizers are for that. A root that a replica loses
-// to another one has not departed.
+// With [kates.Sharding] the roots are divided among all replicas, by the hashes of their UIDs or
+// of their namespaces. Each replica holds its own roots, and what they own, and reconciles these.
+// What is neither root nor owned it watches whole. When a replica comes or goes, only roots that
+// it gets or had move, and what one has too much. No two replicas reconcile a root at a time. The
+// new owner begins when the former one has ended and its writes are seen. When a root departs, the
+// replica that owns it at that time reconciles the departure. If the root is moving between
+// replicas then, nobody may reconcile it, as when nothing runs. Finalizers are for that. A root
+// that a replica loses to another one has not departed.
 //
 // A replica may stop for longer than its lease, and go on without knowing. It cannot write then
 // ([kates.LeaderElection], Fencing): its writes are not sent when the lease is over, and those

@@ -30,8 +30,8 @@ type placing struct {
 
 type placedParts struct{ Secrets []*kates.Secret }
 
-// placer applies the secrets that a root wants in all clusters. It fails the test where a reconcile
-// does not see what one before has applied.
+// placer applies the secrets that a root wants in all clusters. It fails the test where a
+// reconcile does not see what one before has applied.
 type placer struct {
 	t    *testing.T
 	home *kates.Client

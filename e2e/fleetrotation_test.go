@@ -194,8 +194,8 @@ func (w *rotation) exchange(round int) {
 }
 
 // The kubeconfig of a cluster is exchanged again and again, with useless ones in between, and each
-// old credential is revoked, while everybody writes. No snapshot has a gap, goes back, lacks an own
-// write or a cluster.
+// old credential is revoked, while everybody writes. No snapshot has a gap, goes back, lacks an
+// own write or a cluster.
 func TestG4G5AFleetExchangesCredentialsUnderLoadAndTheOldOnesAreRevoked(t *testing.T) {
 	t.Parallel()
 	const rounds = 6

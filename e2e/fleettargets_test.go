@@ -236,7 +236,8 @@ var targetResources = []string{
 	"roles.rbac.authorization.k8s.io", "networkpolicies.networking.k8s.io", "poddisruptionbudgets.policy", "hosts.getambassador.io",
 }
 
-// newTargetWorld starts four servers: that of the home cluster does nothing here but have the etcd.
+// newTargetWorld starts four servers: that of the home cluster does nothing here but have the
+// etcd.
 func newTargetWorld(t *testing.T) *targetWorld {
 	t.Helper()
 	f, err := tappedFleet(fleet.New(fleet.Options{}))
@@ -313,8 +314,8 @@ func TestTwoHundredTargetsOfTenKindsComeAndGo(t *testing.T) {
 	}
 }
 
-// nothingIsLeft checks by the server's own counts that watches of each kind have begun and ended. A
-// request that ends on its way to the server is not among these.
+// nothingIsLeft checks by the server's own counts that watches of each kind have begun and ended.
+// A request that ends on its way to the server is not among these.
 func (s *targetSite) nothingIsLeft(t *testing.T) {
 	t.Helper()
 	watches := katestest.Match{Verb: "watch"}
@@ -337,8 +338,8 @@ func (s *targetSite) nothingIsLeft(t *testing.T) {
 	t.Logf("%s: the fleet has asked for %d watches, and the server has ended %d", s.name, asked, ended)
 }
 
-// TestTargetsNeedNoMoreThanTheRightsToTheirNames has a user who may read one object by name in each
-// of two namespaces.
+// TestTargetsNeedNoMoreThanTheRightsToTheirNames has a user who may read one object by name in
+// each of two namespaces.
 func TestTargetsNeedNoMoreThanTheRightsToTheirNames(t *testing.T) {
 	user := newSubject(t, "by-names")
 	config := rest.CopyConfig(testCluster.Config)

@@ -360,8 +360,9 @@ func (w *fleetWorld) arrives(cluster, name string) {
 	})
 }
 
-// settle ends the writers, and waits until the snapshot is what the servers list (G6). A server may
-// carry out a request after its writer has given up, so it is asked again while the two differ.
+// settle ends the writers, and waits until the snapshot is what the servers list (G6). A server
+// may carry out a request after its writer has given up, so it is asked again while the two
+// differ.
 func (w *fleetWorld) settle() {
 	w.t.Helper()
 	w.stop()

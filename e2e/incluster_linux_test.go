@@ -26,8 +26,8 @@ import (
 // process that has it is the program in the pod.
 const podFiles = "KATES_E2E_POD_FILES"
 
-// realFolder is the environment variable of a process in the pod that has no mount namespace of its
-// own. It makes the real folder, and removes what it has made.
+// realFolder is the environment variable of a process in the pod that has no mount namespace of
+// its own. It makes the real folder, and removes what it has made.
 const realFolder = "KATES_E2E_POD_REAL_FOLDER"
 
 // noPlace is the exit status of a process that cannot provide the files.

@@ -74,8 +74,8 @@ func (s *sharer) thaw() {
 	s.frozen = nil
 }
 
-// newSharers starts a cluster with inputs in some namespaces, and there the objects that calls write
-// at their beginning and at their end.
+// newSharers starts a cluster with inputs in some namespaces, and there the objects that calls
+// write at their beginning and at their end.
 func newSharers(t *testing.T, flags ...string) *sharers {
 	t.Helper()
 	dir := t.TempDir()
@@ -213,8 +213,8 @@ func (s *sharers) putAll(value string) {
 }
 
 // TestNoKeyIsInTwoHandsAndNoneWithoutAnOwnerWhileShardedReplicasComeGoAndFreeze: on a server that
-// shards, and on one that does not. The API server's audit log says that no call for a namespace has
-// begun while another one was under way.
+// shards, and on one that does not. The API server's audit log says that no call for a namespace
+// has begun while another one was under way.
 func TestNoKeyIsInTwoHandsAndNoneWithoutAnOwnerWhileShardedReplicasComeGoAndFreeze(t *testing.T) {
 	for gate, flags := range map[string][]string{"on": {"feature-gates=ShardedListAndWatch=true"}, "off": nil} {
 		t.Run("gate "+gate, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 )
 
 // Cluster is a member of a fleet, with one history: a name, a client, and a cluster behind it. It
-// stays the same while credentials and addresses change. If another cluster takes the name (the UID
-// of its namespace kube-system differs), that is another *Cluster.
+// stays the same while credentials and addresses change. If another cluster takes the name (the
+// UID of its namespace kube-system differs), that is another *Cluster.
 //
 // Its methods are safe for concurrent use and do not wait for the network.
 type Cluster struct {
@@ -71,8 +71,8 @@ func (c *Cluster) Client() *kates.Client { return c.client }
 // Done is closed when the cluster has left the fleet, or another cluster has taken its name.
 func (c *Cluster) Done() <-chan struct{} { return c.ctx.Done() }
 
-// UID of the cluster's namespace kube-system, which identifies the cluster. It is empty until it is
-// known, and if the client may not read it.
+// UID of the cluster's namespace kube-system, which identifies the cluster. It is empty until it
+// is known, and if the client may not read it.
 func (c *Cluster) UID() types.UID {
 	c.mu.Lock()
 	defer c.mu.Unlock()

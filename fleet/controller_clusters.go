@@ -249,8 +249,8 @@ func (c *homeCluster) attend(ctx context.Context) {
 	}
 }
 
-// take takes the changes, and has the roots reconciled to which they belong, but for the one of the
-// key: all roots, if there were no changes before. then is called with the index as it is now.
+// take takes the changes, and has the roots reconciled to which they belong, but for the one of
+// the key: all roots, if there were no changes before. then is called with the index as it is now.
 func (c *homeCluster) take(ctx context.Context, but string, then func()) error {
 	keys, first, err := c.inTurn(ctx, then)
 	keys = slices.DeleteFunc(keys, func(key string) bool { return key == but })

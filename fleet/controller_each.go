@@ -48,10 +48,10 @@ type inside[P any] struct {
 //	if err != nil { ... }
 //	err = apps.Run(ctx)
 //
-// P is a struct of package controller, and so are the rules. A [controller.Controller] runs in each
-// cluster, with the cluster's client, from when the cluster comes until it leaves. Roots, and what
-// belongs to them, are in the same cluster. A reconcile sees what was written with that client
-// before.
+// P is a struct of package controller, and so are the rules. A [controller.Controller] runs in
+// each cluster, with the cluster's client, from when the cluster comes until it leaves. Roots, and
+// what belongs to them, are in the same cluster. A reconcile sees what was written with that
+// client before.
 //
 // Clusters do not wait for each other. [kates.WithWorkers] says how many reconciles there are at a
 // time for each cluster. Errors of reconciles are each a [*KeyError]. If the watches of a cluster
@@ -60,19 +60,19 @@ type inside[P any] struct {
 // all roots of the cluster, and does not learn of roots that departed meanwhile.
 //
 // A cluster that does not answer keeps its last known objects, and nothing is reconciled for that.
-// When a cluster leaves the fleet, the contexts of its reconciles end, and none begins any more: it
-// cannot be reached, so none of its roots is reconciled as departed. A program that keeps something
-// for a root elsewhere removes it when the cluster is gone ([Cluster.Done], [Fleet.Listen]), or
-// uses [RunEach]. If a cluster comes, or takes the name of another one, all its roots are
-// reconciled.
+// When a cluster leaves the fleet, the contexts of its reconciles end, and none begins any more:
+// it cannot be reached, so none of its roots is reconciled as departed. A program that keeps
+// something for a root elsewhere removes it when the cluster is gone ([Cluster.Done],
+// [Fleet.Listen]), or uses [RunEach]. If a cluster comes, or takes the name of another one, all
+// its roots are reconciled.
 //
 // The options are those of [controller.New]. With [kates.LeaderElection], whose Lease is in the
 // home cluster (Options.Home), followers do not watch: a new leader begins with fresh lists.
 // Signals, triggers and the shutdown timeout are those of the whole controller. [kates.Sharding]
 // and [kates.Handle] are errors.
 //
-// What is wrong with P or an option is an error here. The types of P must be known to the scheme of
-// Options.Client. What only a server knows is an error of each cluster.
+// What is wrong with P or an option is an error here. The types of P must be known to the scheme
+// of Options.Client. What only a server knows is an error of each cluster.
 func NewController[P any](f *Fleet, name string, reconcile func(ctx context.Context, cluster *Cluster, p *P) (controller.Result, error), options ...kates.RunOption) (*Controller[P], error) {
 	c := &Controller[P]{name: name, fleet: f, reconcile: reconcile}
 	switch {
@@ -224,8 +224,8 @@ func (c *Controller[P]) Status() map[string]ControllerStatus {
 }
 
 // Ready is nil once the controller has been started and each source of the fleet has said which
-// clusters there are ([Fleet.Ready]). With a leader election the Lease must have been reached, too.
-// A cluster whose watches are not complete is no reason not to be ready: Status says which.
+// clusters there are ([Fleet.Ready]). With a leader election the Lease must have been reached,
+// too. A cluster whose watches are not complete is no reason not to be ready: Status says which.
 func (c *Controller[P]) Ready() error {
 	if !c.began.Load() {
 		return c.named(errors.New("it has not been started"))

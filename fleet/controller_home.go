@@ -53,13 +53,13 @@ type Parts[H, R any] struct {
 //	}, kates.Query{Name: "Quotas", Key: kates.ByLabel("app")})
 //
 // H is a struct of package controller, and the rules there say when a root is reconciled. It is
-// reconciled, too, when something that belongs to it changes in any cluster, and all roots are when
-// a cluster comes, is complete, goes, or becomes stale or well again.
+// reconciled, too, when something that belongs to it changes in any cluster, and all roots are
+// when a cluster comes, is complete, goes, or becomes stale or well again.
 //
 // The fields of R are slices of objects. A query that has a Key gives its field the objects of the
 // root's key. Any other field has what the root owns in the cluster: the objects of a
-// [kates.OwnedSet] that is Remote, whose label has the root's UID. Only objects with that label are
-// watched.
+// [kates.OwnedSet] that is Remote, whose label has the root's UID. Only objects with that label
+// are watched.
 //
 // A reconcile sees what it has written before, in every cluster: what R has is taken when the
 // function is called. Between clusters there is no order. The first reconcile waits as the first
@@ -105,8 +105,9 @@ func NewHomeController[H, R any](f *Fleet, client *kates.Client, name string, re
 	return &HomeController[H, R]{c, h}, nil
 }
 
-// Run reconciles until ctx ends, see [controller.Controller.Run]. The watches of all clusters go on
-// until the last reconcile has returned. If the fleet is closed, the error is [kates.ErrClosed].
+// Run reconciles until ctx ends, see [controller.Controller.Run]. The watches of all clusters go
+// on until the last reconcile has returned. If the fleet is closed, the error is
+// [kates.ErrClosed].
 func (c *HomeController[H, R]) Run(ctx context.Context) error {
 	return c.home.run(ctx, c.Controller.Run)
 }

@@ -31,8 +31,9 @@ var (
 // that has left the fleet since, or leaves during the call: nothing is written to another cluster
 // that has taken its name.
 //
-// A cluster that does not answer holds up the reconcile for Options.Timeout, from when it is stale.
-// After that nothing is sent to it until it answers, and the error is an ErrNotPruned at once.
+// A cluster that does not answer holds up the reconcile for Options.Timeout, from when it is
+// stale. After that nothing is sent to it until it answers, and the error is an ErrNotPruned at
+// once.
 func (p *Parts[H, R]) ApplyOwned(ctx context.Context, cluster string, set kates.OwnedSet, opts ...kates.WriteOption) (kates.OwnedResult, error) {
 	c, shown := p.from[cluster].from, p.Clusters[cluster]
 	if c == nil || shown == nil || c.part.cluster.ctx.Err() != nil {
@@ -71,8 +72,8 @@ func (p *Parts[H, R]) ApplyOwned(ctx context.Context, cluster string, set kates.
 	return result, err
 }
 
-// held says why nothing is pruned in a cluster: it was missing when the root's parts were taken, or
-// is by now.
+// held says why nothing is pruned in a cluster: it was missing when the root's parts were taken,
+// or is by now.
 func (p *Parts[H, R]) held(c *homeCluster) error {
 	for _, m := range append(slices.Clone(p.Missing), c.missing()...) {
 		if m.Cluster == c.part.cluster.name {

@@ -19,8 +19,8 @@ func (c *homeCluster) mute() error {
 	return nil
 }
 
-// patient calls end when the cluster has been stale for the fleet's Timeout, counted from this call
-// or from when it became stale. It returns when ctx ends.
+// patient calls end when the cluster has been stale for the fleet's Timeout, counted from this
+// call or from when it became stale. It returns when ctx ends.
 func (c *homeCluster) patient(ctx context.Context, end context.CancelCauseFunc) {
 	changed, stop := c.home.fleet.Listen()
 	defer stop()

@@ -35,10 +35,10 @@
 // reconciled for that: the cluster cannot be reached.
 //
 // [NewHomeController] makes a controller whose roots are in one cluster, the home, and which own
-// objects in all clusters of the fleet. An owner reference cannot name an owner in another cluster:
-// a label with the owner's UID takes its place (kates.OwnedSet, Remote). Nothing is pruned while a
-// cluster does not answer, and a finalizer keeps a root until all clusters have removed what it
-// owned ([Parts.RemoveOwned]).
+// objects in all clusters of the fleet. An owner reference cannot name an owner in another
+// cluster: a label with the owner's UID takes its place (kates.OwnedSet, Remote). Nothing is
+// pruned while a cluster does not answer, and a finalizer keeps a root until all clusters have
+// removed what it owned ([Parts.RemoveOwned]).
 //
 // # Rotation
 //

@@ -98,8 +98,8 @@ type sourceState struct {
 // trouble is what is wrong with the source, if anything. The fleet's mutex is held.
 func (s *sourceState) trouble() error { return cmp.Or(s.err, s.unfit) }
 
-// New makes a fleet and starts its sources. It sends no request itself and does not wait. The fleet
-// lives until Close.
+// New makes a fleet and starts its sources. It sends no request itself and does not wait. The
+// fleet lives until Close.
 func New(o Options) (*Fleet, error) {
 	o, err := o.withDefaults()
 	if err != nil {

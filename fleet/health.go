@@ -19,9 +19,9 @@ func (f *Fleet) Healthz(w http.ResponseWriter, r *http.Request) {
 	health.Serve(w, r, "healthz", f.healthChecks)
 }
 
-// ReadyCheck is nil once [Fleet.Ready] is, and the client of the home cluster is ready, if there is
-// one (kates.Client.ReadyCheck); and from then on for ever. Other clusters do not count: one that
-// does not answer takes no program out of service.
+// ReadyCheck is nil once [Fleet.Ready] is, and the client of the home cluster is ready, if there
+// is one (kates.Client.ReadyCheck); and from then on for ever. Other clusters do not count: one
+// that does not answer takes no program out of service.
 func (f *Fleet) ReadyCheck(*http.Request) error { return health.Errors(f.readyChecks()) }
 
 // HealthCheck says what hangs in a client of the fleet, that of the home cluster included: see

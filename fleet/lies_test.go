@@ -13,8 +13,8 @@ import (
 )
 
 // lies are what a server may answer in place of the truth. missing: the cluster is among the
-// missing. told: changes of its objects are shown all the same. listed: its watches cannot be read,
-// and its lists can. It is among the missing between two lists.
+// missing. told: changes of its objects are shown all the same. listed: its watches cannot be
+// read, and its lists can. It is among the missing between two lists.
 var lies = []struct {
 	name    string
 	missing bool

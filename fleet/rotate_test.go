@@ -115,7 +115,8 @@ func TestAConfigurationForAnotherClusterStartsANewHistory(t *testing.T) {
 	}
 }
 
-// A cluster whose first configuration has never worked has no history that a later one could break.
+// A cluster whose first configuration has never worked has no history that a later one could
+// break.
 func TestAConfigurationMayWorkThoughTheFirstOneNeverDid(t *testing.T) {
 	s := newSite(t, "1", "good")
 	f := newFleet(t, Options{Probe: 20 * time.Millisecond})

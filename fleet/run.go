@@ -28,8 +28,8 @@ import (
 // the home cluster (Options.Home). Followers watch, and keep their snapshots up to date. A new
 // leader is called with a snapshot as new as the clusters were when it won; for one that does not
 // answer it waits for Options.Timeout at most. [kates.WatchOption] is an error (see
-// Options.Interval), and so is a field for deltas: a try after an error would not have those of the
-// one before.
+// Options.Interval), and so is a field for deltas: a try after an error would not have those of
+// the one before.
 func Run[S any](ctx context.Context, f *Fleet, call func(ctx context.Context, snap *S) error, options ...kates.RunOption) error {
 	t := reflect.TypeFor[S]()
 	fail := func(err error) error { return fmt.Errorf("run %s: %w", t, err) }

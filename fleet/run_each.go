@@ -43,8 +43,8 @@ func (e *ClusterError) Error() string { return fmt.Sprintf("cluster %q: %s", e.C
 func (e *ClusterError) Unwrap() error { return e.Err }
 
 // RunEach calls a function with the snapshot of each key of each cluster. S is a struct of one
-// cluster, and the options and the rules are those of [kates.RunEach], which runs for each cluster,
-// with the cluster's client:
+// cluster, and the options and the rules are those of [kates.RunEach], which runs for each
+// cluster, with the cluster's client:
 //
 //	err := fleet.RunEach(ctx, f, func(ctx context.Context, tenant fleet.Key, snap *Tenant) error {
 //	    return rebuild(ctx, tenant.Cluster, tenant.Key, snap) // an empty snapshot: it is gone
@@ -52,8 +52,8 @@ func (e *ClusterError) Unwrap() error { return e.Err }
 //
 // Clusters do not wait for each other. [kates.WithWorkers] says how many calls there are at a time
 // for each cluster, so one whose calls hang holds up no other. If the watches of a cluster cannot
-// start, or end, that is a [*ClusterError], which is logged, given to [kates.WithOnError] and tried
-// again after the backoff; errors of keys are each a [*KeyError]. An error that is marked by
+// start, or end, that is a [*ClusterError], which is logged, given to [kates.WithOnError] and
+// tried again after the backoff; errors of keys are each a [*KeyError]. An error that is marked by
 // [kates.Permanent] ends RunEach, of whichever cluster and key.
 //
 // A cluster that does not answer keeps its last known objects, and nothing is called for that. The
@@ -64,12 +64,12 @@ func (e *ClusterError) Unwrap() error { return e.Err }
 // it has itself are called with their new snapshots, and the others, when it is complete, with an
 // empty one. A name that is in the fleet without a usable configuration is not gone.
 //
-// What a program knew in an earlier life is not remembered: nothing is called for clusters and keys
-// that went while it did not run.
+// What a program knew in an earlier life is not remembered: nothing is called for clusters and
+// keys that went while it did not run.
 //
 // With [kates.LeaderElection], whose Lease is in the home cluster (Options.Home), followers do not
-// watch: a new leader begins with fresh lists. Signals, triggers and the shutdown timeout are those
-// of the whole run. [kates.Sharding] and [kates.Handle] are errors.
+// watch: a new leader begins with fresh lists. Signals, triggers and the shutdown timeout are
+// those of the whole run. [kates.Sharding] and [kates.Handle] are errors.
 //
 // It returns what [kates.RunEach] returns, and [kates.ErrClosed] if the fleet is closed.
 func RunEach[S any](ctx context.Context, f *Fleet, call func(ctx context.Context, key Key, snap *S) error, options ...kates.RunOption) error {

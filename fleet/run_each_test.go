@@ -28,8 +28,8 @@ type perName struct {
 
 var byName = kates.Query{Name: "Maps", Key: kates.ByName}
 
-// outputs are what a function has made of keys: a program with an output per key. It fails the test
-// if two calls are about a key at a time.
+// outputs are what a function has made of keys: a program with an output per key. It fails the
+// test if two calls are about a key at a time.
 type outputs struct {
 	mu    sync.Mutex
 	busy  map[Key]bool

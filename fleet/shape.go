@@ -9,8 +9,8 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// shape is what the struct type of a fleet's snapshot says: which fields hold objects, and of which
-// type the struct of one cluster is.
+// shape is what the struct type of a fleet's snapshot says: which fields hold objects, and of
+// which type the struct of one cluster is.
 type shape struct {
 	whole  reflect.Type
 	part   reflect.Type // of one cluster; its field i belongs to fields[i]
@@ -163,7 +163,8 @@ func (s *shape) differs(before, now reflect.Value, fieldChanged []bool) {
 	}
 }
 
-// same reports whether a field is certainly the same. What did not change is the same slice or map.
+// same reports whether a field is certainly the same. What did not change is the same slice or
+// map.
 func same(a, b reflect.Value) bool {
 	switch a.Kind() {
 	case reflect.Slice:

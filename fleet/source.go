@@ -46,7 +46,8 @@ type Member struct {
 	Err error
 }
 
-// troubleOf returns what a source that runs says is wrong, if it says such things. No lock is held.
+// troubleOf returns what a source that runs says is wrong, if it says such things. No lock is
+// held.
 func troubleOf(s Source) error {
 	if s, ok := s.(interface{ Err() error }); ok {
 		return guard.Named("the source's Err panicked", s.Err)

@@ -30,9 +30,9 @@ type TargetOptions struct {
 // concurrent use, and only Ensure and Close wait.
 //
 // An owner is a key of the program: that of a controller, for example. It says which targets it
-// needs (Want, Ensure, Keep), reads them ([Reader]), and is activated when they change. Owners that
-// have one target share its watch. There is one watch for each cluster and kind, which brings what
-// all targets of that kind need:
+// needs (Want, Ensure, Keep), reads them ([Reader]), and is activated when they change. Owners
+// that have one target share its watch. There is one watch for each cluster and kind, which brings
+// what all targets of that kind need:
 //
 //	its targets                                              lists and watches
 //	all have a name or a selector, at most 8 different ones   one for each, in its namespace or in all
@@ -109,9 +109,9 @@ func (t *Targets) Want(owner string, target Target) (*Reader, error) {
 }
 
 // Ensure is Want, and waits until the target is known. If that is held up, it returns at once with
-// what is wrong: the cluster is not in the fleet or does not answer, it does not serve the kind, or
-// refuses. It returns when ctx ends, too. The error then is [ErrNotKnown]. The reader is returned
-// all the same: the target stays wanted, and its owner is activated when it is known.
+// what is wrong: the cluster is not in the fleet or does not answer, it does not serve the kind,
+// or refuses. It returns when ctx ends, too. The error then is [ErrNotKnown]. The reader is
+// returned all the same: the target stays wanted, and its owner is activated when it is known.
 func (t *Targets) Ensure(ctx context.Context, owner string, target Target) (*Reader, error) {
 	r, err := t.Want(owner, target)
 	if err != nil {

@@ -58,8 +58,8 @@ func (w *targetWatch) rest(c *Cluster, err error, pause time.Duration) bool {
 	}
 }
 
-// wait waits for a signal, or a time; 0 is for ever. It returns false at the end, of the context or
-// of the accumulator whose signals they are.
+// wait waits for a signal, or a time; 0 is for ever. It returns false at the end, of the context
+// or of the accumulator whose signals they are.
 func (w *targetWatch) wait(ctx context.Context, signals <-chan struct{}, d time.Duration) bool {
 	var timer <-chan time.Time
 	if d > 0 {
@@ -277,8 +277,8 @@ func (a *follower) start() error {
 	return nil
 }
 
-// begin notes that a plan is started. It returns the owners of targets that it leaves out: they are
-// not known any more. mu is held.
+// begin notes that a plan is started. It returns the owners of targets that it leaves out: they
+// are not known any more. mu is held.
 func (w *targetWatch) begin(p plan.Plan) (lost map[string]struct{}) {
 	var known []*wanted
 	for _, is := range w.wanted {

@@ -48,8 +48,8 @@ func changeSet[K comparable](all map[K]*wantedSet, key K, edit func(wantedSet)) 
 	}
 }
 
-// each calls found for each target that a named object belongs to, or belonged to, before and after
-// a change of what is shown.
+// each calls found for each target that a named object belongs to, or belonged to, before and
+// after a change of what is shown.
 func (x targetIndex) each(key types.NamespacedName, before, after objects, found func(*wanted)) {
 	x.named[key].each(found)
 	for _, namespace := range spaces(key.Namespace) {

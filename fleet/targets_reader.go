@@ -88,8 +88,8 @@ func (r *Reader) Stale() (since time.Time, stale bool) {
 	return time.Time{}, false
 }
 
-// Err says what is wrong now: the target is not known, is stale, or may not be read any more. It is
-// nil while all is well.
+// Err says what is wrong now: the target is not known, is stale, or may not be read any more. It
+// is nil while all is well.
 func (r *Reader) Err() error {
 	if _, err := r.read(); err != nil {
 		return fmt.Errorf("%s: %w", r.target, err)

@@ -65,9 +65,9 @@ type Snapshots[S any] struct {
 //	    Cached      string                            `kates:"-"` // not a query
 //	}
 //
-// A field of one cluster may have any form that [kates.Watch] takes: a map by cluster has it as its
-// values. Tags and queries are those of kates.Watch. What is wrong with them is an error here if it
-// shows without a server; otherwise it is the error of each cluster.
+// A field of one cluster may have any form that [kates.Watch] takes: a map by cluster has it as
+// its values. Tags and queries are those of kates.Watch. What is wrong with them is an error here
+// if it shows without a server; otherwise it is the error of each cluster.
 //
 // There is no snapshot before each source has said which clusters there are, and each cluster is
 // complete, does not answer, or has had its time (Options.Deadline). After that no cluster holds
@@ -75,8 +75,8 @@ type Snapshots[S any] struct {
 // that goes leaves with all its objects. What is shown of a cluster has the guarantees of package
 // kates, own writes included; between clusters there is no order.
 //
-// A cluster that fails keeps its last known objects, and is among the missing, in the struct and in
-// the status of the watch. A watch that cannot start is tried again, with pauses that grow. If
+// A cluster that fails keeps its last known objects, and is among the missing, in the struct and
+// in the status of the watch. A watch that cannot start is tried again, with pauses that grow. If
 // another cluster takes the name, its objects replace those of the former one when all of them are
 // there; until then the former ones are shown, and the name is among the missing.
 func Watch[S any](ctx context.Context, f *Fleet, queries ...kates.Query) (*Snapshots[S], error) {

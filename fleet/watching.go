@@ -47,8 +47,8 @@ func startWatching(ctx context.Context, f *Fleet, s *shape, queries []kates.Quer
 	return w
 }
 
-// Changed signals that there is something new for Update. It holds one signal at most. A signal may
-// turn out to be for nothing, but none is missing. The channel is closed when the watch ends.
+// Changed signals that there is something new for Update. It holds one signal at most. A signal
+// may turn out to be for nothing, but none is missing. The channel is closed when the watch ends.
 func (w *watching) Changed() <-chan struct{} { return w.changed }
 
 // Close ends the watch and waits until none of its goroutines runs any more.

@@ -233,15 +233,15 @@ func (c *Client) Scheme() *runtime.Scheme { return c.core.scheme }
 func (c *Client) DynamicInterface() dynamic.Interface { return c.core.dynamic }
 
 // Sync returns when every watch of the client is as new as the server was at the call. A new
-// leader needs this before it acts. Sync lists each watched query once. Of a query with more objects
-// than a page ([Tuning].PageSize) it lists one, and reads a watch for a second or two where nothing
-// happens, unless the server does not send bookmarks.
+// leader needs this before it acts. Sync lists each watched query once. Of a query with more
+// objects than a page ([Tuning].PageSize) it lists one, and reads a watch for a second or two
+// where nothing happens, unless the server does not send bookmarks.
 func (c *Client) Sync(ctx context.Context) error { return c.core.streams.Sync(ctx) }
 
 // Close ends every watch of this client and of the clients that With returned, and the logs that
-// they follow, and waits until all their goroutines have ended. A Reconnect ends, too. Close closes
-// the client's connections, unless a read or write is under way. Reads and writes still work
-// afterwards, without watches.
+// they follow, and waits until all their goroutines have ended. A Reconnect ends, too. Close
+// closes the client's connections, unless a read or write is under way. Reads and writes still
+// work afterwards, without watches.
 func (c *Client) Close() {
 	c.core.streams.Close()
 	c.core.applied.Recollections.Close()

@@ -59,10 +59,10 @@ var ErrOtherCluster = errors.New("the configuration is for another cluster")
 // On an error the old connection stays in use, as if nothing had been tried.
 //
 // Else every later request goes over the new connection, also that of an object which the client
-// has returned before ([Client.DynamicInterface], [Client.RESTMapper]). Watches go over one by one:
-// the new one is open before the old one ends. Requests under way finish where they are; the old
-// connection is closed after the last one. A cluster that was restored from a backup at another
-// address is found out, and starts a new history.
+// has returned before ([Client.DynamicInterface], [Client.RESTMapper]). Watches go over one by
+// one: the new one is open before the old one ends. Requests under way finish where they are; the
+// old connection is closed after the last one. A cluster that was restored from a backup at
+// another address is found out, and starts a new history.
 //
 // One Reconnect runs at a time: another one waits for its turn. The context bounds the call. After
 // [Client.Close], also during the call, the error is [ErrClosed]. A client that was made of a

@@ -40,8 +40,8 @@ func (*bareFake) stored(op operation, r stream.Resource, o *Unstructured) *Unstr
 	return &Unstructured{Object: kept}
 }
 
-// possible refuses to write the status of a built-in kind that has none. The fake would take it for
-// a write of the whole object.
+// possible refuses to write the status of a built-in kind that has none. The fake would take it
+// for a write of the whole object.
 func (*bareFake) possible(op operation, o *object, _ writeOptions) error {
 	kind := o.resource.Kind
 	if op.subresource != statusSubresource || !ofKubernetes(kind) {

@@ -61,9 +61,9 @@ func (c *Client) WaitFor(ctx context.Context, kind string) error {
 	}
 }
 
-// Mapping returns the resource that a kind stands for, given as in [Query], and whether its objects
-// are in namespaces. It asks discovery where that is not known yet. If complete discovery has no
-// such kind, the error is an [UnknownKindError].
+// Mapping returns the resource that a kind stands for, given as in [Query], and whether its
+// objects are in namespaces. It asks discovery where that is not known yet. If complete discovery
+// has no such kind, the error is an [UnknownKindError].
 func (c *Client) Mapping(ctx context.Context, kind string) (*meta.RESTMapping, error) {
 	mapping, err := c.core.kinds.Kind(ctx, kind)
 	if err != nil {
@@ -105,9 +105,9 @@ func (c *Client) ServerPreferredResources() ([]APIResource, error) {
 	return flattened(lists, err)
 }
 
-// RESTMapper returns what the client knows of kinds, in the form that other libraries take. It asks
-// the mapper that the client was given, then discovery, and discovery again for an unknown kind,
-// at most once a second. Its errors are those of the client: for an unknown kind,
+// RESTMapper returns what the client knows of kinds, in the form that other libraries take. It
+// asks the mapper that the client was given, then discovery, and discovery again for an unknown
+// kind, at most once a second. Its errors are those of the client: for an unknown kind,
 // meta.IsNoMatchError holds; [ErrIncompleteDiscovery] says that this is not known.
 //
 // It implements meta.RESTMapperWithContext too.

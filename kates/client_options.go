@@ -227,10 +227,10 @@ func WithRateLimit(qps float32, burst int) Option {
 // A negative n is an error.
 //
 // A list that would be more is not read any further, and a watch ends at the object that would be
-// one too many. What is shown stays, deletions are not seen either, and [QueryStatus] has the error
-// until there is room: the list is tried again with growing pauses, up to about half a minute. A
-// query that was never complete stays incomplete: no snapshot has a part of it. Who has room keeps
-// it: the client's other watches go on.
+// one too many. What is shown stays, deletions are not seen either, and [QueryStatus] has the
+// error until there is room: the list is tried again with growing pauses, up to about half a
+// minute. A query that was never complete stays incomplete: no snapshot has a part of it. Who has
+// room keeps it: the client's other watches go on.
 //
 // Objects are counted, not bytes. One that several queries have from one watch counts once, and
 // from two watches twice. While a watch lists again, the larger of what it holds and what it has

@@ -151,8 +151,8 @@ func TestG4G5CredentialsAreExchangedUnderLoadWithoutAGapOrASecondList(t *testing
 	}
 }
 
-// writeThrough sets the number of the first config map. A token may be revoked while a request with
-// it is under way: then it is sent again.
+// writeThrough sets the number of the first config map. A token may be revoked while a request
+// with it is under way: then it is sent again.
 func writeThrough(client *kates.Client, ctx context.Context, n int) error {
 	for {
 		err := client.Update(ctx, thing("ConfigMap", "c0", n), nil)

@@ -14,8 +14,8 @@ import (
 	"github.com/kates-go/kates/internal/warm"
 )
 
-// WarmStore keeps the files of [WithWarmStart] by their names: small letters, digits, a minus and a
-// dot. [WarmStartDir] is one in a folder. Several goroutines may use a store at once, and so may
+// WarmStore keeps the files of [WithWarmStart] by their names: small letters, digits, a minus and
+// a dot. [WarmStartDir] is one in a folder. Several goroutines may use a store at once, and so may
 // several clients: names of different clusters differ. A client never asks for a name to be
 // removed: a store may forget what was not saved for a week.
 type WarmStore interface {
@@ -28,11 +28,12 @@ type WarmStore interface {
 	Save(ctx context.Context, name string, write func(io.Writer) error) error
 }
 
-// WarmStartDir is a store in a folder. The folder is made when something is saved. It and its files
-// can be read by the user of the program alone. A file takes the place of the former one only when
-// it is on the disk as a whole. Files that nobody has written for a week are removed when a client
-// starts. Give each process a folder of its own, on a disk that outlives it: in a pod, a volume. Two
-// processes with one folder harm nothing, but write over each other's files, and start with lists.
+// WarmStartDir is a store in a folder. The folder is made when something is saved. It and its
+// files can be read by the user of the program alone. A file takes the place of the former one
+// only when it is on the disk as a whole. Files that nobody has written for a week are removed
+// when a client starts. Give each process a folder of its own, on a disk that outlives it: in a
+// pod, a volume. Two processes with one folder harm nothing, but write over each other's files,
+// and start with lists.
 func WarmStartDir(path string) WarmStore { return warm.Dir{Path: path} }
 
 // WarmStartSetting is a setting of [WithWarmStart].
@@ -56,8 +57,8 @@ func WarmStartEvery(d time.Duration) WarmStartSetting {
 	}
 }
 
-// WarmStartWait bounds the time in which a watch has to reach the present, before its kind is listed
-// instead. Default 10 s. It must be positive.
+// WarmStartWait bounds the time in which a watch has to reach the present, before its kind is
+// listed instead. Default 10 s. It must be positive.
 func WarmStartWait(d time.Duration) WarmStartSetting {
 	return func(s *warmSettings) {
 		if s.wait = d; d <= 0 {
@@ -76,11 +77,11 @@ func WarmStartMaxBytes(n int64) WarmStartSetting {
 	}
 }
 
-// WarmStartKey encrypts all files, and keeps Secrets, too, which are not kept otherwise. The key has
-// 32 random bytes (AES-256-GCM). The caller keeps it elsewhere than the files, and gives the next
-// process the same one. With another key, or none, nothing can be read, and watches start with lists.
-// The names of the files, their sizes, and in each the kind, the selectors, and the names, UIDs and
-// versions of six objects at most are not encrypted. The slice is copied.
+// WarmStartKey encrypts all files, and keeps Secrets, too, which are not kept otherwise. The key
+// has 32 random bytes (AES-256-GCM). The caller keeps it elsewhere than the files, and gives the
+// next process the same one. With another key, or none, nothing can be read, and watches start
+// with lists. The names of the files, their sizes, and in each the kind, the selectors, and the
+// names, UIDs and versions of six objects at most are not encrypted. The slice is copied.
 func WarmStartKey(key []byte) WarmStartSetting {
 	return func(s *warmSettings) {
 		if s.key = append([]byte(nil), key...); len(key) != warm.KeyBytes {
@@ -92,20 +93,21 @@ func WarmStartKey(key []byte) WarmStartSetting {
 // WithWarmStart keeps what the client's watches hold, so that the next process begins with it, and
 // need not list it all again. It is written every minute where something has changed, and by
 // [Client.Close], which takes up to 10 s for it. At a start each watch reads what was kept of it,
-// asks the server for its newest version, and opens a watch where the former process has ended. The
-// first snapshot is complete when that watch has reached the present: at once where something
+// asks the server for its newest version, and opens a watch where the former process has ended.
+// The first snapshot is complete when that watch has reached the present: at once where something
 // happens, and after some two seconds where nothing does, because only then a server says so.
 //
 //	client, err := kates.NewClient(config, kates.WithWarmStart(kates.WarmStartDir("/var/cache/app")))
 //
 // All guarantees hold. What is kept can make a start slower, by some 20 s at most, and never a
-// snapshot wrong: where anything is in doubt, the watch starts with a list, as it does without this
-// option. [QueryStatus].Start says so, and why; the log does, once. In doubt are files that are
-// damaged, too large, older than 30 minutes, or of another format, cluster, query or form, version
-// of the server, schema of the API, or Go type; versions that the server has forgotten (410); a
-// server that refuses, or does not answer within 10 s; a watch that does not reach the present
-// within 10 s ([WarmStartWait]); a history of the server in which the objects are others than those that were kept (a
-// cluster that was restored from a backup). docs/failures.md says what is certain there.
+// snapshot wrong: where anything is in doubt, the watch starts with a list, as it does without
+// this option. [QueryStatus].Start says so, and why; the log does, once. In doubt are files that
+// are damaged, too large, older than 30 minutes, or of another format, cluster, query or form,
+// version of the server, schema of the API, or Go type; versions that the server has forgotten
+// (410); a server that refuses, or does not answer within 10 s; a watch that does not reach the
+// present within 10 s ([WarmStartWait]); a history of the server in which the objects are others
+// than those that were kept (a cluster that was restored from a backup). docs/failures.md says
+// what is certain there.
 //
 // These watches are not kept: those with a [Query.Transform] or [WithTransform], since a function
 // of another process may do something else; those of Secrets, without a [WarmStartKey]; those with
@@ -114,9 +116,10 @@ func WarmStartKey(key []byte) WarmStartSetting {
 // publish their schemas in OpenAPI v3; and all of a client that was made of a dynamic.Interface,
 // or that may not get the namespace kube-system, whose UID says which cluster it is.
 //
-// It costs no memory but a set of keys of what has changed since the last full file; that is written
-// anew when an eighth of all objects has changed. Nothing is held up while files are written. A watch
-// that has ended is held until it was written, which may take the time of [WarmStartEvery].
+// It costs no memory but a set of keys of what has changed since the last full file; that is
+// written anew when an eighth of all objects has changed. Nothing is held up while files are
+// written. A watch that has ended is held until it was written, which may take the time of
+// [WarmStartEvery].
 func WithWarmStart(store WarmStore, more ...WarmStartSetting) Option {
 	if store == nil {
 		return senseless("WithWarmStart(nil) has no store: WarmStartDir is one in a folder")

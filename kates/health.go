@@ -31,8 +31,8 @@ type checked struct {
 //	[-]watch main.Others failed: query "Quotas" (resourcequotas) is forbidden
 //	readyz check failed
 //
-// The text names watches, queries and kinds. It has nothing of objects, and no errors of the server:
-// those are in [Client.Status]. It answers GET and HEAD.
+// The text names watches, queries and kinds. It has nothing of objects, and no errors of the
+// server: those are in [Client.Status]. It answers GET and HEAD.
 func (c *Client) Readyz(w http.ResponseWriter, r *http.Request) {
 	health.Serve(w, r, "readyz", c.core.readyChecks)
 }
@@ -50,7 +50,8 @@ func (c *Client) Healthz(w http.ResponseWriter, r *http.Request) {
 // controller-runtime and of k8s.io/apiserver.
 //
 // Watches count that are open when it is asked: open those that the program needs before it serves
-// Readyz, or soon after. A program without watches has nothing to wait for, and needs no ReadyCheck.
+// Readyz, or soon after. A program without watches has nothing to wait for, and needs no
+// ReadyCheck.
 func (c *Client) ReadyCheck(*http.Request) error { return health.Errors(c.core.readyChecks()) }
 
 // HealthCheck says what hangs: what takes no time unless something is broken, and has taken longer
@@ -76,9 +77,9 @@ func WithHangTimeout(d time.Duration) Option {
 	})
 }
 
-// WithUnhealthyAfter makes the client unhealthy ([Client.HealthCheck]) while a call of the function
-// of this [Run], [RunEach] or controller takes longer than that. By default a call may take as long
-// as it likes.
+// WithUnhealthyAfter makes the client unhealthy ([Client.HealthCheck]) while a call of the
+// function of this [Run], [RunEach] or controller takes longer than that. By default a call may
+// take as long as it likes.
 func WithUnhealthyAfter(d time.Duration) RunOption {
 	return runOption(func(s *runSettings) {
 		if s.unhealthyAfter = d; d <= 0 {
@@ -177,8 +178,8 @@ func (c *core) hanging(name, what, doing string, d time.Duration) health.Check {
 	return check
 }
 
-// InspectHealth and InspectReady are for package fleet alone: their result cannot be named elsewhere.
-// They are the checks of a client.
+// InspectHealth and InspectReady are for package fleet alone: their result cannot be named
+// elsewhere. They are the checks of a client.
 func InspectHealth(c *Client) []health.Check { return c.core.healthChecks() }
 
 // InspectReady has the checks of [Client.ReadyCheck].

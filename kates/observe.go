@@ -13,8 +13,8 @@ import (
 // at a time, on the way of what they observe: they return at once. A panic of one is logged, and
 // ends nothing. Where a client has several observers, each is told.
 //
-// Package kates/prometheus has an observer that makes metrics, kates/otel one that makes spans, and
-// kates/page one for the status page.
+// Package kates/prometheus has an observer that makes metrics, kates/otel one that makes spans,
+// and kates/page one for the status page.
 type Observer interface {
 	// Request is called before a request is sent to the server. What it returns is the context of
 	// the request, derived from ctx, and a function that is called once, when the answer is there:
@@ -120,8 +120,9 @@ func WithObserver(o Observer) Option {
 	return option(func(s *settings) { s.observers = append(s.observers, o) })
 }
 
-// ClientObserver is an [Observer] that has another one for each client: one that knows whose doings
-// it is told of. It learns of clients by itself, and so a program says WithObserver and no more.
+// ClientObserver is an [Observer] that has another one for each client: one that knows whose
+// doings it is told of. It learns of clients by itself, and so a program says WithObserver and no
+// more.
 type ClientObserver interface {
 	Observer
 	// ObserveClient is called when a client has been made with this observer. What it returns is

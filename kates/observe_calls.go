@@ -33,9 +33,9 @@ func (o *observers) call(ctx context.Context, c keyed.Call) (context.Context, fu
 	}
 }
 
-// callsOfFleet are the calls of a run over many clusters that no client of these makes. They are told
-// to the observers of the clusters' clients, or to those of the home cluster's if there are none. The
-// loop is one of the home cluster's, or of the fleet's.
+// callsOfFleet are the calls of a run over many clusters that no client of these makes. They are
+// told to the observers of the clusters' clients, or to those of the home cluster's if there are
+// none. The loop is one of the home cluster's, or of the fleet's.
 func callsOfFleet(home *Client, loops *keyed.Loops, clients []Option, name string, workers int) *keyed.Calls {
 	s, err := newSettings("", clients)
 	if err != nil {
@@ -51,6 +51,6 @@ func callsOfFleet(home *Client, loops *keyed.Loops, clients []Option, name strin
 	return loops.New(name, workers, told.call)
 }
 
-// InspectLoops is for package inspect alone: its result cannot be named elsewhere. It says what the
-// loops do that run now.
+// InspectLoops is for package inspect alone: its result cannot be named elsewhere. It says what
+// the loops do that run now.
 func InspectLoops(c *Client) []keyed.LoopReport { return c.core.loops.Reports() }

@@ -117,15 +117,15 @@ type OwnedResult struct {
 // the object while its kind's schema lacks the field. Both are restored, unless the client
 // watches metadata only and so cannot see them.
 //
-// A watch of Go types drops the managed fields, but the client reads from them first what its field
-// manager has applied, so a restart asks the server for nothing that its watches have told. Where
-// they cannot tell that, every change by others since the last apply counts, also one of the status:
-// in a watch of some fields ([Keep]) or with a transform, and for a [FieldManager] of the call that
-// is not the client's. For what was applied before this client began, it then lists the metadata of
-// all objects with the label, if that saves requests. A change by others that the watch has not
-// brought yet is repaired by the first call after the watch has brought it. Fields that another
-// manager has come to own are a conflict, or taken back with ForceOwnership. What others have added
-// beside stays theirs.
+// A watch of Go types drops the managed fields, but the client reads from them first what its
+// field manager has applied, so a restart asks the server for nothing that its watches have told.
+// Where they cannot tell that, every change by others since the last apply counts, also one of the
+// status: in a watch of some fields ([Keep]) or with a transform, and for a [FieldManager] of the
+// call that is not the client's. For what was applied before this client began, it then lists the
+// metadata of all objects with the label, if that saves requests. A change by others that the
+// watch has not brought yet is repaired by the first call after the watch has brought it. Fields
+// that another manager has come to own are a conflict, or taken back with ForceOwnership. What
+// others have added beside stays theirs.
 //
 // An object is pruned if it has the label of the set, names the owner by UID, and is not among
 // Objects. The owner's namespace is searched, or all of them if the owner is cluster-scoped. It

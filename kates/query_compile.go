@@ -279,11 +279,11 @@ func (p *Partitions[S]) Add(ctx context.Context, queries ...Query) error {
 	return p.change(ctx, "add", reflect.TypeFor[S](), queries, p.all.Add)
 }
 
-// Replace replaces the queries of these names while keys are handed out: by other namespaces, other
-// selectors, other kinds, or other functions Key. All of them change together: no turn has objects
-// of some new queries and some old ones. Until each new query has its first list, turns go on with
-// the old ones. A key whose objects change by that has a turn, also if it comes or goes. See
-// [Accumulator.Replace].
+// Replace replaces the queries of these names while keys are handed out: by other namespaces,
+// other selectors, other kinds, or other functions Key. All of them change together: no turn has
+// objects of some new queries and some old ones. Until each new query has its first list, turns go
+// on with the old ones. A key whose objects change by that has a turn, also if it comes or goes.
+// See [Accumulator.Replace].
 func (p *Partitions[S]) Replace(ctx context.Context, queries ...Query) error {
 	return p.change(ctx, "replace", reflect.TypeFor[S](), queries, p.all.Replace)
 }

@@ -16,10 +16,9 @@ import (
 )
 
 // projected returns the form of a target's objects. Where its field's elements are structs of some
-// fields, that is a projection: what the struct has, and the metadata that functions of this package
-// say they need. Any other function may read whatever it likes, so whole objects are held for it,
-// which is logged.
-// Everything that is wanted of the objects is known here, and not later.
+// fields, that is a projection: what the struct has, and the metadata that functions of this
+// package say they need. Any other function may read whatever it likes, so whole objects are held
+// for it, which is logged. Everything that is wanted of the objects is known here, and not later.
 func (c *Client) projected(t target, all []target) stream.Form {
 	if c.core.untyped || t.MetadataOnly || t.form != stream.Whole || t.typ == nil || t.role != "" {
 		return t.form

@@ -240,8 +240,8 @@ func (r *runner[S]) trigger() {
 	}
 }
 
-// ErrNotRunning is the error of methods of a [Handle], or of a controller, outside of a run: before
-// its watches have started, and after its end.
+// ErrNotRunning is the error of methods of a [Handle], or of a controller, outside of a run:
+// before its watches have started, and after its end.
 var ErrNotRunning = errors.New("it does not run")
 
 // A Handle changes the queries of a [Run], a [RunEach] or a controller while it runs, and has its
@@ -325,7 +325,8 @@ func (h *Handle) TriggerAll() {
 // a run it is [ErrNotRunning].
 func (h *Handle) Ready() error { return h.do(func(of handled) error { return of.Ready() }) }
 
-// Status is the state of the run's watches: see [Accumulator.Status]. Outside of a run it is empty.
+// Status is the state of the run's watches: see [Accumulator.Status]. Outside of a run it is
+// empty.
 func (h *Handle) Status() (s Status) {
 	_ = h.do(func(of handled) error {
 		s = of.Status()

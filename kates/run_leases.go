@@ -29,10 +29,10 @@ var ErrNeverLed = lease.ErrNeverLed
 //	kates.Run(ctx, client, writeStatus, election)
 //
 // The others are followers. They watch, and keep their snapshots up to date, so that a new leader
-// needs no more than [Client.Sync] does. Its function is called at once, with a snapshot as new as the
-// server was when the lease was won: it contains whatever the former leader has written. (A kind
-// that the server refuses to list for lack of rights, or does not serve, is left as it is. If a
-// list fails otherwise, the leader waits for it, and logs that.) A replica stands for election
+// needs no more than [Client.Sync] does. Its function is called at once, with a snapshot as new as
+// the server was when the lease was won: it contains whatever the former leader has written. (A
+// kind that the server refuses to list for lack of rights, or does not serve, is left as it is. If
+// a list fails otherwise, the leader waits for it, and logs that.) A replica stands for election
 // when its first snapshot is complete: one that cannot do the work does not keep others from it.
 //
 // A leader loses its lease if the API server does not answer, or if another holds it. Then the

@@ -21,8 +21,8 @@ import (
 
 // A RunOption configures a [Run], a [RunEach], or a controller (package controller). A [Query], a
 // [WatchOption], a [LeaderElection], a [Sharding] and a [Handle] are such options, and
-// [WithBackoff], [WithTriggers], [WithOnError], [WithWorkers], [WithShutdownTimeout], [WithSignals]
-// and [WithUnhealthyAfter] return some.
+// [WithBackoff], [WithTriggers], [WithOnError], [WithWorkers], [WithShutdownTimeout],
+// [WithSignals] and [WithUnhealthyAfter] return some.
 type RunOption interface{ applyToRun(*runSettings) }
 
 type runSettings struct {
@@ -312,8 +312,8 @@ func WithShutdownTimeout(d time.Duration) RunOption {
 	})
 }
 
-// WithSignals shuts a run or a controller down at the first of some signals (none given: SIGINT and
-// SIGTERM), as the end of its context does. A second signal cancels the contexts of calls that
+// WithSignals shuts a run or a controller down at the first of some signals (none given: SIGINT
+// and SIGTERM), as the end of its context does. A second signal cancels the contexts of calls that
 // still run, if there is a shutdown timeout. A third one has the effect that it has in a program
 // without the option, which ends one whose function ignores its context. By default no signals are
 // handled. Several runs of a program may each have the option.

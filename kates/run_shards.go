@@ -23,21 +23,21 @@ var ErrKeyLost = shards.ErrLost
 // # What a replica watches
 //
 // Where the keys can be divided as a server can select objects, the watches of a replica bring its
-// part alone: memory falls with the number of replicas. By says by what: the namespace, or the UID.
-// A server with sharded list and watch (KEP-5866; the feature gate ShardedListAndWatch of Kubernetes
-// 1.36, off by default) sends that part alone, so network and CPU fall, too. From any other server
-// everything comes, and the rest is dropped here. [ShardStatus] has which it is.
+// part alone: memory falls with the number of replicas. By says by what: the namespace, or the
+// UID. A server with sharded list and watch (KEP-5866; the feature gate ShardedListAndWatch of
+// Kubernetes 1.36, off by default) sends that part alone, so network and CPU fall, too. From any
+// other server everything comes, and the rest is dropped here. [ShardStatus] has which it is.
 //
 // Of RunEach, a query is divided if its Key is [ByNamespace], or [ByUID]. One with another Key is
-// watched whole, and so is one without a Key, a [Lookup], one with Refs, and one that Refs name. Of a
-// controller, the root and what it owns are divided, and all other fields are whole. If nothing can
-// be divided, replicas divide the keys by their hashes, and each watches everything.
+// watched whole, and so is one without a Key, a [Lookup], one with Refs, and one that Refs name.
+// Of a controller, the root and what it owns are divided, and all other fields are whole. If
+// nothing can be divided, replicas divide the keys by their hashes, and each watches everything.
 //
 // A controller divides its roots by their UIDs, however many namespaces they are in. What they own
-// has other UIDs. The server sends all of it, and the replica drops what is owned by others' roots.
-// With [ShardByNamespace] the server selects both, and a namespace is one piece. By UID two roots of
-// one name are two: when a root is deleted and made again, the departure of the former one may be
-// reconciled by one replica, while another one begins with the new one.
+// has other UIDs. The server sends all of it, and the replica drops what is owned by others'
+// roots. With [ShardByNamespace] the server selects both, and a namespace is one piece. By UID two
+// roots of one name are two: when a root is deleted and made again, the departure of the former
+// one may be reconciled by one replica, while another one begins with the new one.
 //
 // Whole-snapshot programs ([Run]) are not sharded: each part of their output may depend on any
 // object.
@@ -45,19 +45,19 @@ var ErrKeyLost = shards.ErrLost
 // # Who has which keys
 //
 // Each replica has a Lease of its own in Namespace, labelled kates.io/shards=Name, and watches
-// those of the others. Divided watches go by ranges of hashes, which follow the replicas that
-// are there and the objects that they have: when a replica comes or goes, only keys that it gets or
+// those of the others. Divided watches go by ranges of hashes, which follow the replicas that are
+// there and the objects that they have: when a replica comes or goes, only keys that it gets or
 // had move, and what one has too much. It has a new list of its part then. The first replica of a
 // group, and those that are there when others come, wait RetryPeriod for more. Other keys move by
-// rendezvous hashing. As long as one member of the group divides otherwise (a former version of this
-// library, another By), all divide keys by their hashes, and watch everything.
+// rendezvous hashing. As long as one member of the group divides otherwise (a former version of
+// this library, another By), all divide keys by their hashes, and watch everything.
 //
-// A replica that gains a key begins with it when the former owner has said that its work for the key
-// has ended, and its own watches have all of the key's objects, as new as the server is then. Its
-// function is called then, though nothing may have changed. A key that a replica loses is not one
-// that is gone: its function is not called. A replica that ends gives its keys up at once. The keys
-// of one that dies or stops move when its Lease has expired, by what the others observe of its
-// renewals: their clocks need not agree, but must run at the same speed.
+// A replica that gains a key begins with it when the former owner has said that its work for the
+// key has ended, and its own watches have all of the key's objects, as new as the server is then.
+// Its function is called then, though nothing may have changed. A key that a replica loses is not
+// one that is gone: its function is not called. A replica that ends gives its keys up at once. The
+// keys of one that dies or stops move when its Lease has expired, by what the others observe of
+// its renewals: their clocks need not agree, but must run at the same speed.
 //
 // A replica that is about to lose a key takes no more turns of it. A call under way may go on for
 // LeaseDuration; then its context is cancelled, and after LeaseDuration once more the others do
@@ -106,8 +106,8 @@ type Sharding struct {
 	// RetryPeriod is between two renewals: less than RenewDeadline divided by 1.2. Default 2 s.
 	RetryPeriod time.Duration
 	// By is what is hashed to divide the keys. Default: of [RunEach] the namespace, if a query has
-	// the Key [ByNamespace], or the UID, if one has [ByUID], and else the key; of a controller the UID
-	// of the root. On a fake it is always the key.
+	// the Key [ByNamespace], or the UID, if one has [ByUID], and else the key; of a controller the
+	// UID of the root. On a fake it is always the key.
 	By ShardBy
 }
 

@@ -82,8 +82,8 @@ func secretObject() *kates.Secret {
 	}
 }
 
-// secretRequests are requests about a Secret. What those that write send has the content, so that a
-// server may say it.
+// secretRequests are requests about a Secret. What those that write send has the content, so that
+// a server may say it.
 var secretRequests = map[string]struct {
 	writes bool
 	do     func(ctx context.Context, c *kates.Client) error

@@ -86,8 +86,8 @@ func (c *Client) Watch(ctx context.Context, queries ...Query) (*Accumulator, err
 
 // WatchStruct is [Client.Watch] for a struct type whose fields say what to watch, as the function
 // [Watch] reads them: for a type that is known only at run time (reflect.StructOf). The targets of
-// Update are pointers to such a struct. Its fields of Go types get typed streams. The struct has no
-// field for deltas or invalid objects: [Accumulator.UpdateWithDeltas] and
+// Update are pointers to such a struct. Its fields of Go types get typed streams. The struct has
+// no field for deltas or invalid objects: [Accumulator.UpdateWithDeltas] and
 // [Accumulator.JudgedUpdate] return these. To Add and Replace, the field's type and tag apply too.
 func (c *Client) WatchStruct(
 	ctx context.Context, t reflect.Type, queries ...Query,

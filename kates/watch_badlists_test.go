@@ -249,8 +249,8 @@ func TestG5G8NoBadListIsShownOrTakesAnythingBackAndTheStatusSaysWhatIsWrong(t *t
 	}
 }
 
-// bears lists from a server that answers badly at first, then tells the truth, answers badly again,
-// and tells the truth in the end.
+// bears lists from a server that answers badly at first, then tells the truth, answers badly
+// again, and tells the truth in the end.
 func bears[S any](t *testing.T, b badList, names func(*S) []string) {
 	s := newLister(t, b.secure)
 	c := s.client(t, b.with...)

@@ -122,8 +122,8 @@ func deltasOf(diffs []snapshot.Difference) []*Delta {
 	return deltas
 }
 
-// changeOf returns what happened to an object: the object is the old one of a deletion, else the new
-// one.
+// changeOf returns what happened to an object: the object is the old one of a deletion, else the
+// new one.
 func changeOf(d snapshot.Difference) (DeltaType, stream.Object) {
 	switch {
 	case d.Old == nil:

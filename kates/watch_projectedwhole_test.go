@@ -28,8 +28,8 @@ type named struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// TestAStructHasTheSameFieldsWhateverTheFunctionsBesideIt: what a function reads beside the struct's
-// fields changes nothing of what the struct has.
+// TestAStructHasTheSameFieldsWhateverTheFunctionsBesideIt: what a function reads beside the
+// struct's fields changes nothing of what the struct has.
 func TestAStructHasTheSameFieldsWhateverTheFunctionsBesideIt(t *testing.T) {
 	c := katestest.NewServer(t, katestest.WithObjects(fullPod("a", "n1"))).Client(t)
 	for name, q := range map[string]kates.Query{

@@ -205,8 +205,8 @@ func (c *Client) send(ctx context.Context, op operation, resource, target any, o
 	return jsonform.Fill(target, got)
 }
 
-// missing says of an error that the kind has no such subresource, if that is the reason: the server
-// answers "not found", as for an object that is gone.
+// missing says of an error that the kind has no such subresource, if that is the reason: the
+// server answers "not found", as for an object that is gone.
 func (c *Client) missing(ctx context.Context, op operation, o *object, err error) error {
 	if op.subresource == "" || op.verb == toCreate || !apierrors.IsNotFound(err) {
 		return err

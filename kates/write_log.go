@@ -15,9 +15,10 @@ import (
 // writeLevel is the level of the line that each write has in the log: V(2).
 const writeLevel = 2
 
-// CallIDFromContext returns the ID of the call of a [Run], a [RunEach] or a controller whose context
-// this is, or is derived from; empty if there is none. Each call has another one: a UUID. Package
-// controller's calls are the reconciles, and controller-runtime's name for it is a reconcile ID.
+// CallIDFromContext returns the ID of the call of a [Run], a [RunEach] or a controller whose
+// context this is, or is derived from; empty if there is none. Each call has another one: a UUID.
+// Package controller's calls are the reconciles, and controller-runtime's name for it is a
+// reconcile ID.
 //
 // The log line of a failed call has it, as reconcileID, and so have those of the writes that were
 // made with the call's context, at level V(2). The logger of that context has it, too:

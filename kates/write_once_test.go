@@ -54,8 +54,8 @@ func (l *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer.Body.Bytes())
 }
 
-// TestG4NoWriteIsStoredTwiceAndTheWatchTellsWhatBecameOfIt: the outcome is unknown, as after a lost
-// connection. The write is an error and no own write.
+// TestG4NoWriteIsStoredTwiceAndTheWatchTellsWhatBecameOfIt: the outcome is unknown, as after a
+// lost connection. The write is an error and no own write.
 func TestG4NoWriteIsStoredTwiceAndTheWatchTellsWhatBecameOfIt(t *testing.T) {
 	writes := map[string]struct {
 		method string

@@ -305,8 +305,8 @@ func (c *Client) UpdateSubresource(ctx context.Context, resource any, subresourc
 //
 //	err := client.PatchSubresource(ctx, deployment, "scale", kates.MergePatchType, []byte(`{"spec":{"replicas":3}}`), nil)
 //
-// What the server drops of a status that the patch sets is an error, as far as the patch tells what
-// it sets: [ErrDropped]. See [Client.UpdateSubresource] and [Client.CreateSubresource].
+// What the server drops of a status that the patch sets is an error, as far as the patch tells
+// what it sets: [ErrDropped]. See [Client.UpdateSubresource] and [Client.CreateSubresource].
 func (c *Client) PatchSubresource(ctx context.Context, resource any, subresource string, pt PatchType, data []byte, target any, opts ...WriteOption) error {
 	op := operation{toPatch, subresource}
 	return c.writeSubresource(ctx, op, resource, target, opts, func(o *object, w writeOptions) (got, wrote *Unstructured, err error) {

@@ -18,9 +18,9 @@ const withheld = "(withheld)"
 // part of many words.
 const shortestValue = 4
 
-// discreetly returns an error of a request about a Secret without the Secret's content. Servers and
-// webhooks may quote what they were sent. An error of the server keeps its type, its reason and its
-// code.
+// discreetly returns an error of a request about a Secret without the Secret's content. Servers
+// and webhooks may quote what they were sent. An error of the server keeps its type, its reason
+// and its code.
 func (o *object) discreetly(err error) error {
 	if o.resource.Group != "" || o.resource.Resource != "secrets" {
 		return err

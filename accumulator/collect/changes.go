@@ -89,9 +89,9 @@ func (c *Collector[S]) Replace(ctx context.Context, queries ...query.Query) erro
 	})
 }
 
-// start starts queries beside those that there are, and has them take effect together, if they suit
-// those that there are. It asks the server for their kinds before it has others wait: other changes
-// may come first, so it looks again whether they suit.
+// start starts queries beside those that there are, and has them take effect together, if they
+// suit those that there are. It asks the server for their kinds before it has others wait: other
+// changes may come first, so it looks again whether they suit.
 func (c *Collector[S]) start(ctx context.Context, queries []query.Query, suit func() error) error {
 	allowed := func() error {
 		if err := c.Err(); err != nil {

@@ -38,8 +38,8 @@ func (r *rows) Show(name string, o stream.Object, value any) {
 }
 
 // Same reports whether two objects are one version of one object, in one version of the API, and
-// with the same content. A query may have moved to another version of the API, and then shows that.
-// A list may show one version otherwise than before.
+// with the same content. A query may have moved to another version of the API, and then shows
+// that. A list may show one version otherwise than before.
 func (r *rows) Same(shown, o stream.Object) bool {
 	if shown == o {
 		return true

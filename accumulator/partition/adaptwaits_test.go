@@ -24,7 +24,8 @@ func slow(s *sim.Server, r string) {
 	}
 }
 
-// TestAChangeThatCannotStandAloneWaitsForTheOneThatMakesItFit: keys move from one query to another.
+// TestAChangeThatCannotStandAloneWaitsForTheOneThatMakesItFit: keys move from one query to
+// another.
 func TestAChangeThatCannotStandAloneWaitsForTheOneThatMakesItFit(t *testing.T) {
 	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
 		s.Create("cs", sim.Thing("n", "k", "a"))

@@ -18,9 +18,9 @@ import (
 //	                                     └──────────────────────────────┘
 //
 // It replaces client-go's work queue, which does not tell which keys are queued, run and rest.
-// That queue also keeps keys that are no longer wanted, knows no wait for quiet and no classes, and
-// has a goroutine that outlives ShutDown. Here each fact is in one place, a key can leave at any
-// time, and two timers without a goroutine keep the time.
+// That queue also keeps keys that are no longer wanted, knows no wait for quiet and no classes,
+// and has a goroutine that outlives ShutDown. Here each fact is in one place, a key can leave at
+// any time, and two timers without a goroutine keep the time.
 //
 // A release is O(released), not O(waiting). A wait for quiet or a rest costs O(log keys).
 //
@@ -137,8 +137,8 @@ func (a *agenda) quietAt(e *entry) time.Time {
 	return at
 }
 
-// release makes the waiting keys ready, in their order: since the time of their signal. Of the keys
-// that wait for quiet, it takes those that have waited long enough.
+// release makes the waiting keys ready, in their order: since the time of their signal. Of the
+// keys that wait for quiet, it takes those that have waited long enough.
 func (a *agenda) release(signal time.Time) {
 	now, all := time.Now(), a.due
 	for _, e := range all {

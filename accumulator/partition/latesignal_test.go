@@ -15,8 +15,8 @@ import (
 )
 
 // The change of another client comes while an own write of its object is under way. Whether it is
-// worth a signal is known when that is answered. By then the object has changed again, quietly, and
-// has neither the key that it had nor the one that the change gave it.
+// worth a signal is known when that is answered. By then the object has changed again, quietly,
+// and has neither the key that it had nor the one that the change gave it.
 func TestG2AKeyHasATurnForWhatTurnsOutToBeWorthItThoughTheObjectHasMovedOnQuietly(t *testing.T) {
 	for name, c := range map[string]struct {
 		then func(*sim.Server, sim.Client)

@@ -148,7 +148,8 @@ func (s *scheduler) isStale() bool {
 	return s.stale
 }
 
-// release makes the keys ready that wait for a signal, given at this time, and are quiet, in order.
+// release makes the keys ready that wait for a signal, given at this time, and are quiet, in
+// order.
 func (s *scheduler) release(signal time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,9 +34,9 @@ type sharing struct {
 }
 
 // Share has the queries that replicas divide bring the keys of some hashes alone, and returns when
-// they do: all of them at once, so that no turn has more of one query than of another. Objects that
-// leave by that are gone for the partitions. Who calls Share sees to it that no turn of such a key
-// is taken for one of a key that is gone.
+// they do: all of them at once, so that no turn has more of one query than of another. Objects
+// that leave by that are gone for the partitions. Who calls Share sees to it that no turn of such
+// a key is taken for one of a key that is gone.
 func (p *Partitions) Share(ctx context.Context, ranges shardrange.Ranges) error {
 	s := p.sharing
 	if s == nil {
@@ -106,8 +106,8 @@ func (p *Partitions) marked(queries, all []query.Query) []query.Query {
 	return p.shared(queries, all)
 }
 
-// shared returns queries with the share that each is to bring. Those that name objects of others, or
-// that others name, stay whole: what a name stands for may be in another share.
+// shared returns queries with the share that each is to bring. Those that name objects of others,
+// or that others name, stay whole: what a name stands for may be in another share.
 func (p *Partitions) shared(queries, all []query.Query) []query.Query {
 	s := p.sharing
 	if s == nil {

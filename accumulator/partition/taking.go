@@ -129,8 +129,8 @@ func (p *Partitions) ensureSignal() {
 	}
 }
 
-// release notes that a worker has received a signal: waiting keys are ready since it was given. With
-// a debounce the agenda has been told at that time.
+// release notes that a worker has received a signal: waiting keys are ready since it was given.
+// With a debounce the agenda has been told at that time.
 func (p *Partitions) release() {
 	if p.debounce == nil {
 		p.received.CompareAndSwap(0, p.collector.Signalled().UnixNano())

@@ -60,9 +60,9 @@ func (u *union) Tend() {
 	}
 }
 
-// mayTurn reports whether the parts that come may take over: each has its list, and has passed what
-// those before have shown (G5). A stream may be late though its list is in: another reader may have
-// had it for long. Called with mu held.
+// mayTurn reports whether the parts that come may take over: each has its list, and has passed
+// what those before have shown (G5). A stream may be late though its list is in: another reader
+// may have had it for long. Called with mu held.
 func (u *union) mayTurn() bool {
 	if !u.moving.Load() {
 		return false
@@ -163,11 +163,11 @@ func (l lateStream) CatchUp(ctx context.Context) (ok bool) {
 	return true
 }
 
-// goesBack notes that the server's newest state is older than what an object waits for: the cluster
-// was restored from a backup. The stream has not noticed if it is new: the kind is served in
-// another version, say, and the former stream has shown what the backup lacks. So the batch that
-// has it first has all objects, and does not compare them with those shown. A successor's first
-// batch does not either.
+// goesBack notes that the server's newest state is older than what an object waits for: the
+// cluster was restored from a backup. The stream has not noticed if it is new: the kind is served
+// in another version, say, and the former stream has shown what the backup lacks. So the batch
+// that has it first has all objects, and does not compare them with those shown. A successor's
+// first batch does not either.
 func (u *union) goesBack(l *stream.Listener) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -70,8 +70,8 @@ func (b Batch) then(next Batch) Batch {
 	return next
 }
 
-// TakeMore takes what has changed in a query since its first batch was taken, which the reader does
-// not have yet.
+// TakeMore takes what has changed in a query since its first batch was taken, which the reader
+// does not have yet.
 func TakeMore(q interface {
 	News() bool
 	Take(Shown) Batch

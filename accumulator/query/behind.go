@@ -9,8 +9,8 @@ import (
 )
 
 // When a kind is served in another version, each object that is named gets another watch. Another
-// reader may have had that watch for long, and it may be behind what was shown. So nothing is taken
-// from it before it has passed what the former one had (G5).
+// reader may have had that watch for long, and it may be behind what was shown. So nothing is
+// taken from it before it has passed what the former one had (G5).
 
 // floorFor returns how new the next watch of an object has to be, that of a resource. Versions
 // compare within one stored resource. Called with the lock of the query held.

@@ -7,9 +7,9 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 )
 
-// coming are the objects of a source's successor, which nobody has yet. Their names are read ahead:
-// the switch waits until each object that they name is known to be present or absent. So the
-// reader gets all objects of the successor at once, with what they name. It belongs to the
+// coming are the objects of a source's successor, which nobody has yet. Their names are read
+// ahead: the switch waits until each object that they name is known to be present or absent. So
+// the reader gets all objects of the successor at once, with what they name. It belongs to the
 // reader's turn, but known.
 type coming struct {
 	of      *union

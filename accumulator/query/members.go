@@ -8,8 +8,8 @@ import (
 )
 
 // members are the streams of a query. The lock of the query guards them. If the kind is served in
-// another way, other parts replace the old ones, all at once, see union.turn. So there is neither a
-// gap nor a duplicate, and nothing that was shown is taken back.
+// another way, other parts replace the old ones, all at once, see union.turn. So there is neither
+// a gap nor a duplicate, and nothing that was shown is taken back.
 type members struct {
 	parts  []*part          // replaced, never changed
 	spaces *stream.Listener // lists the selected namespaces; nil selects all

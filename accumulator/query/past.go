@@ -5,9 +5,9 @@ import (
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
-// Past is how new what a reader has had under each name of a query is. A query that takes the name,
-// at once or later, has to be as new: nothing that was shown is taken back (G5). The zero value is
-// empty.
+// Past is how new what a reader has had under each name of a query is. A query that takes the
+// name, at once or later, has to be as new: nothing that was shown is taken back (G5). The zero
+// value is empty.
 type Past struct {
 	mu  lockorder.Mutex[lockorder.Past]
 	had map[pastKey]position // bounded by the names and the resources that were ever watched

@@ -18,7 +18,8 @@ import (
 //	             └── Await of another, or of none: the successor ends
 //
 // The switch waits until the successor's streams have reached the position of what was shown. So
-// nothing that was shown is taken back, and nothing of the old union is left after the switch (G5).
+// nothing that was shown is taken back, and nothing of the old union is left after the switch
+// (G5).
 type replaceable struct {
 	host Host
 	wake func()

@@ -41,9 +41,9 @@ func (u *union) passed(at position) bool {
 	return late == nil
 }
 
-// behind returns the streams of some parts that have not reached a version. A stream that is as new
-// as the server counts, whatever its version: the server may have been restored. It has to be that
-// new if a deletion that was shown has no version. Where contents are compared, versions say
+// behind returns the streams of some parts that have not reached a version. A stream that is as
+// new as the server counts, whatever its version: the server may have been restored. It has to be
+// that new if a deletion that was shown has no version. Where contents are compared, versions say
 // nothing. Called with mu held.
 func (u *union) behind(parts []*part, at position) (late []*stream.Listener) {
 	if !u.known() || u.resource.Storage != at.storage || u.host.Streams.Config().ByContent {
@@ -58,10 +58,11 @@ func (u *union) behind(parts []*part, at position) (late []*stream.Listener) {
 	return late
 }
 
-// takeFirst takes the first batch of a union that takes another's place. What the reader has of the
-// old one is no older than a version, "" if versions do not compare. A state from before that is no
-// state of an object whose departure is undecided: the reader may have seen it go. Nor may it be
-// left out, if it may have gone after that version: then there is no batch until it is decided.
+// takeFirst takes the first batch of a union that takes another's place. What the reader has of
+// the old one is no older than a version, "" if versions do not compare. A state from before that
+// is no state of an object whose departure is undecided: the reader may have seen it go. Nor may
+// it be left out, if it may have gone after that version: then there is no batch until it is
+// decided.
 func (u *union) takeFirst(noOlderRV string) Batch {
 	u.noOlderRV, u.unsure = noOlderRV, false
 	defer func() { u.noOlderRV = "" }()

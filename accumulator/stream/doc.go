@@ -54,8 +54,8 @@
 //
 // Every object from the server (of a list, an event, the answer to an own write, a lookup) is
 // judged by the selectors, then put into the stream's form, then transformed, and then stored:
-// once per version, without locks. A list that repeats a version is compared with what is held, and
-// takes its place where the content differs (rule 9 of package coherence). One that does not
+// once per version, without locks. A list that repeats a version is compared with what is held,
+// and takes its place where the content differs (rule 9 of package coherence). One that does not
 // decode is stored as its identity with the error ([Undecoded], [Fault]). It is left out by
 // itself, and its versions, deletions and own writes count as ever. Whether a change is worth a
 // signal ([Signal]) is the listener's own decision. It is asked after the lock is released, for

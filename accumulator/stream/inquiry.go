@@ -14,8 +14,8 @@ import (
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
-// inquiry is what the server has said, stream by stream, of an own write whose answer does not tell
-// what the streams show: rule 6 of package coherence.
+// inquiry is what the server has said, stream by stream, of an own write whose answer does not
+// tell what the streams show: rule 6 of package coherence.
 type inquiry struct {
 	streams []*stream // all that cover the key
 	asked   []*stream
@@ -32,8 +32,8 @@ type answer struct {
 	since types.UID
 }
 
-// told returns an outcome that tells what became of the object: its answer, or what the server says
-// when it is asked for the object. One answer is about one moment. If each stream asked for
+// told returns an outcome that tells what became of the object: its answer, or what the server
+// says when it is asked for the object. One answer is about one moment. If each stream asked for
 // itself, the object might move from one to another meanwhile, and none would tell where it is.
 // They do so all the same where versions say nothing, or where the server does not let the client
 // list without a selector. On an error no stream shows the write.

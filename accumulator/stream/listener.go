@@ -194,9 +194,9 @@ func (l *Listener) Get(key Key) Object {
 }
 
 // Newest is a version that nothing is newer than that the stream shows: its position, or that of
-// the newest own write that is pending. A deletion that came without its version may be newer: then
-// deletion is its number, which is greater than that of each such deletion before, in any stream;
-// else 0.
+// the newest own write that is pending. A deletion that came without its version may be newer:
+// then deletion is its number, which is greater than that of each such deletion before, in any
+// stream; else 0.
 func (l *Listener) Newest() (rv string, deletion int64) {
 	s := l.stream
 	s.mu.Lock()

@@ -17,8 +17,8 @@ const narrowMost = 64
 //
 // The rule: the stream runs without trouble, nothing transforms its objects, and what the listener
 // selects can be judged here for certain, by labels, name and namespace. A union has streams of
-// its own: its rules speak of what leaves a stream (U4, U6). So have objects that others name: they
-// may be many, and each listener costs the stream something.
+// its own: its rules speak of what leaves a stream (U4, U6). So have objects that others name:
+// they may be many, and each listener costs the stream something.
 type narrow struct {
 	as       streamKey // the stream that the listener would have of its own
 	selector selector
@@ -110,8 +110,8 @@ func (n *narrow) in(o Object) bool {
 	return unlabelled.byMetadata(o)
 }
 
-// sees returns what the listener sees of an object that the stream shows: nil if its query does not
-// have it.
+// sees returns what the listener sees of an object that the stream shows: nil if its query does
+// not have it.
 func (n *narrow) sees(key Key, o Object) Object {
 	switch {
 	case n == nil:

@@ -1,8 +1,8 @@
 package stream
 
-// A replica that takes more or less of a resource's objects than before has another stream for that,
-// beside the one before. The objects of both are the same pointers: so a change of the share takes
-// no memory for what stays, and nobody who has an object gets another one in its place.
+// A replica that takes more or less of a resource's objects than before has another stream for
+// that, beside the one before. The objects of both are the same pointers: so a change of the share
+// takes no memory for what stays, and nobody who has an object gets another one in its place.
 
 // otherShares returns the streams that hold other shares of a stream's objects, in the same form.
 func (s *Set) otherShares(of *stream) (all []*stream) {

@@ -115,8 +115,8 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 	return true
 }
 
-// noteUndated notes an own deletion at an unknown version, if there are more than before. Events of
-// other objects may be older, so no position is as new, before it ends. Called with mu held.
+// noteUndated notes an own deletion at an unknown version, if there are more than before. Events
+// of other objects may be older, so no position is as new, before it ends. Called with mu held.
 func (s *stream) noteUndated(before int) {
 	if s.store.view.Undated() > before {
 		s.own.undated = s.set.unversioned.Add(1)

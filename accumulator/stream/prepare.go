@@ -7,13 +7,14 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// Transform changes an object before a stream holds it. It gets each version of an object once, and
-// again with each list that repeats the version: what it makes of it is compared with what is held.
-// So it has to make the same of the same object, else each list is a change of all objects. Nobody
-// else has the object: it may write to it, but not to its identity and version (apiVersion, kind,
-// namespace, name, uid, resourceVersion). It is called without locks, by the goroutine that lists
-// and watches and by those that write, at the same time. Where it returns an error or panics, that
-// one object is left out as invalid, until its next version, or a list for which it does not fail.
+// Transform changes an object before a stream holds it. It gets each version of an object once,
+// and again with each list that repeats the version: what it makes of it is compared with what is
+// held. So it has to make the same of the same object, else each list is a change of all objects.
+// Nobody else has the object: it may write to it, but not to its identity and version (apiVersion,
+// kind, namespace, name, uid, resourceVersion). It is called without locks, by the goroutine that
+// lists and watches and by those that write, at the same time. Where it returns an error or
+// panics, that one object is left out as invalid, until its next version, or a list for which it
+// does not fail.
 //
 // Selectors judge an object before it is transformed.
 type Transform func(Object) error

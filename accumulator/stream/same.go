@@ -49,8 +49,8 @@ func (l listing) compare() {
 }
 
 // listed returns the object to store for an item of a list, given what has been shown: the very
-// same object where that has the version and the content. Most items have been compared before; the
-// others belong to own writes that were answered meanwhile.
+// same object where that has the version and the content. Most items have been compared before;
+// the others belong to own writes that were answered meanwhile.
 func (s *store) listed(shown, o Object, c comparison) Object {
 	echo := s.echo(shown, o)
 	if echo == o || s.byContent || !coherence.Comparable(o.GetResourceVersion()) {

@@ -12,19 +12,19 @@ import (
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
-// A Sync of many objects does not list them. A list of one object says how new the server is, and a
-// short watch from the stream's position what has happened until then: mostly nothing. It says that
-// it has told everything up to a version by an event that is newer, or by a bookmark. The stream is
-// up to date when its own watch has brought the last of these events. Where the server does not say
-// enough, the objects are listed.
+// A Sync of many objects does not list them. A list of one object says how new the server is, and
+// a short watch from the stream's position what has happened until then: mostly nothing. It says
+// that it has told everything up to a version by an event that is newer, or by a bookmark. The
+// stream is up to date when its own watch has brought the last of these events. Where the server
+// does not say enough, the objects are listed.
 
-// shortSeconds is how long the server is asked to keep a short watch open. A server sends a bookmark
-// two seconds before it ends a watch, and once a minute otherwise. A kind that is quiet has nothing
-// else to tell that there is nothing new.
+// shortSeconds is how long the server is asked to keep a short watch open. A server sends a
+// bookmark two seconds before it ends a watch, and once a minute otherwise. A kind that is quiet
+// has nothing else to tell that there is nothing new.
 const shortSeconds int64 = 3
 
-// shortWatches is how many of them a Sync reads. The first may end with an old bookmark: after a start
-// of the server, for one.
+// shortWatches is how many of them a Sync reads. The first may end with an old bookmark: after a
+// start of the server, for one.
 const shortWatches = 2
 
 // dialShort opens a watch that lasts for moments.
@@ -116,8 +116,8 @@ func (s syncing) told(r *recent) bool {
 	return r.done
 }
 
-// readRecent reads a short watch until it has told everything, or ends. It returns false where what
-// it says makes no sense. news says that the stream itself has got on.
+// readRecent reads a short watch until it has told everything, or ends. It returns false where
+// what it says makes no sense. news says that the stream itself has got on.
 func (s syncing) readRecent(ctx context.Context, w *dialled, r *recent, news <-chan struct{}) (sound bool) {
 	for !s.told(r) {
 		select {

@@ -167,8 +167,8 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 	return nil
 }
 
-// bookmark takes in a position without an object. One that the watch has passed makes no sense. One
-// that only a Sync has passed says nothing.
+// bookmark takes in a position without an object. One that the watch has passed makes no sense.
+// One that only a Sync has passed says nothing.
 func (s *stream) bookmark(rv string) error {
 	if err := s.unversioned("a bookmark", rv); err != nil {
 		return unreadable{err}

@@ -184,8 +184,8 @@ func (s syncing) note(g *goal, item runtime.Object) {
 }
 
 // reached reports whether the watch has delivered everything up to the goal, or the same state:
-// the store is the goal, or nothing has happened since. Then the position follows, though no event or bookmark said so, and what
-// the watch may still bring of the time before is old news.
+// the store is the goal, or nothing has happened since. Then the position follows, though no event
+// or bookmark said so, and what the watch may still bring of the time before is old news.
 func (s syncing) reached(g goal) bool {
 	s.mu.Lock()
 	if !s.progress.synced {

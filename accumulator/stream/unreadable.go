@@ -25,8 +25,8 @@ func (*Unreadable) GetObjectKind() schema.ObjectKind { return schema.EmptyObject
 func (u *Unreadable) DeepCopyObject() runtime.Object { return u }
 
 // unreadable is the end of a watch at something that no server should send. Nobody knows what it
-// was about, so nothing that comes after it is taken in. The watch is opened again where it was. If
-// that helps nothing, a list shows what the watch does not.
+// was about, so nothing that comes after it is taken in. The watch is opened again where it was.
+// If that helps nothing, a list shows what the watch does not.
 type unreadable struct{ cause error }
 
 func (u unreadable) Error() string { return u.cause.Error() }

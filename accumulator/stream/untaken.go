@@ -7,8 +7,8 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// untaken is what a listener's reader has not taken yet: a set of dirty keys, and which of them are
-// worth a signal. The stream's lock guards it.
+// untaken is what a listener's reader has not taken yet: a set of dirty keys, and which of them
+// are worth a signal. The stream's lock guards it.
 type untaken struct {
 	// taken is what the reader has taken so far.
 	taken taken

@@ -17,8 +17,8 @@ import (
 // catchPause is the pause before another watch, after one that has brought nothing.
 const catchPause = 200 * time.Millisecond
 
-// finish brings what was read up to the server's newest version (W1), and compares it with what the
-// server has said (W3). It returns the version that has been reached.
+// finish brings what was read up to the server's newest version (W1), and compares it with what
+// the server has said (W3). It returns the version that has been reached.
 func (w *warmStart) finish(ctx context.Context, p *present) (rv string, err error) {
 	if p.whole {
 		return w.takeWhole(p)
@@ -74,8 +74,9 @@ func (c *catching) up(ctx context.Context) error {
 func (c *catching) wait() time.Duration { return cmp.Or(c.f.config.Warm.Wait, catchMost) }
 
 // nudge asks for a list of one object again. A bookmark is as new as the server's cache, which
-// follows etcd only if a list has to be consistent. The first answer may have come from etcd itself,
-// as it does after a start of the server. What is wrong with the server, the next watch says.
+// follows etcd only if a list has to be consistent. The first answer may have come from etcd
+// itself, as it does after a start of the server. What is wrong with the server, the next watch
+// says.
 func (c *catching) nudge(ctx context.Context) {
 	_, _ = c.requests.newestRV(ctx)
 }

@@ -66,8 +66,8 @@ func (k *kept) forget() { k.origin, k.base = warm.Origin{}, nil }
 // newest, and any others.
 const witnessesMost = 3
 
-// witnesses chooses objects as witnesses: the newest prove most, and others are likelier to stay as
-// they are.
+// witnesses chooses objects as witnesses: the newest prove most, and others are likelier to stay
+// as they are.
 type witnesses struct {
 	newest []Object // the newest first
 	others []Object // any

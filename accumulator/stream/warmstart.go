@@ -155,8 +155,8 @@ type unpacked struct {
 	gone   Key
 }
 
-// records hands the records of a file to a function, in their order. They are unpacked on the cores
-// that are idle.
+// records hands the records of a file to a function, in their order. They are unpacked on the
+// cores that are idle.
 func (w *warmStart) records(ctx context.Context, r *warm.Reader, take func(o Object, gone Key) error) error {
 	type result struct {
 		all []unpacked

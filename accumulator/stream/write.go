@@ -64,10 +64,10 @@ type Outcome struct {
 
 // Commit takes in a write that has succeeded: from now on every reading of every stream shows it.
 // Streams that cannot judge the answer (another version of the resource, a field that
-// [Resource.Field] does not read) ask the server for the object as they would show it: one
-// request each, under ctx. If the answer tells nothing at all, one request comes before these.
-// Where that fails the error says so; the write has succeeded nonetheless, and the watch will bring
-// it: until then no stream shows it.
+// [Resource.Field] does not read) ask the server for the object as they would show it: one request
+// each, under ctx. If the answer tells nothing at all, one request comes before these. Where that
+// fails the error says so; the write has succeeded nonetheless, and the watch will bring it: until
+// then no stream shows it.
 func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	s := w.set
 	if !w.resource.Namespaced {

@@ -1,7 +1,7 @@
 // Pipeline promotes versions across clusters. A Pipeline (crd.yaml) names stages, and each stage
 // names objects of any kinds in any clusters. When all objects of a stage have the version and are
-// ready, the next stage gets it. Package promote does that in 150 lines; this is the program around
-// it.
+// ready, the next stage gets it. Package promote does that in 150 lines; this is the program
+// around it.
 //
 // Without flags it needs no cluster: it has three in memory, and somebody who publishes versions,
 // one of them broken, and takes a cluster away. With -kubeconfig the Pipelines are in the cluster

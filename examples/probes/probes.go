@@ -20,8 +20,8 @@ type Health interface {
 	Readyz(w http.ResponseWriter, r *http.Request)
 }
 
-// Serve serves the health checks at an address until stop is called, and nothing if it is empty. An
-// address without a host is that of the loopback interface: a probe of a kubelet needs 0.0.0.0.
+// Serve serves the health checks at an address until stop is called, and nothing if it is empty.
+// An address without a host is that of the loopback interface: a probe of a kubelet needs 0.0.0.0.
 func Serve(address string, of Health) (at string, stop func(), err error) {
 	if address == "" {
 		return "", func() {}, nil

@@ -107,8 +107,8 @@ func hasCredentials(u *clientcmdapi.AuthInfo) bool {
 		u.ClientCertificate != "" || len(u.ClientCertificateData) > 0
 }
 
-// encrypted reports whether client-go reaches a cluster over TLS. A server that is a name alone is,
-// if there is an authority for it.
+// encrypted reports whether client-go reaches a cluster over TLS. A server that is a name alone
+// is, if there is an authority for it.
 func encrypted(c *clientcmdapi.Cluster) bool {
 	return rest.IsConfigTransportTLS(rest.Config{Host: c.Server, TLSClientConfig: rest.TLSClientConfig{
 		CAFile: c.CertificateAuthority, CAData: c.CertificateAuthorityData, Insecure: c.InsecureSkipTLSVerify,

@@ -34,8 +34,8 @@ func Decode(content map[string]any, p any) error {
 	return utiljson.Unmarshal(data, p)
 }
 
-// convert reports whether the converter could decode the content. What panics here does so again in
-// the JSON decoder, unless it was the converter itself.
+// convert reports whether the converter could decode the content. What panics here does so again
+// in the JSON decoder, unless it was the converter itself.
 func convert(content map[string]any, p any) bool {
 	return guard.Library(func() error {
 		return runtime.DefaultUnstructuredConverter.FromUnstructured(content, p)

@@ -72,8 +72,8 @@ func (a *Asked) Error() string {
 	return fmt.Sprintf("it asks to be called again in %s", a.After)
 }
 
-// Asks returns what a function has asked for, nil if its error is another one, or has others joined
-// to it: those count.
+// Asks returns what a function has asked for, nil if its error is another one, or has others
+// joined to it: those count.
 func Asks(err error) *Asked {
 	for ; err != nil; err = errors.Unwrap(err) { // which does not look into joined errors
 		if asked, ok := err.(*Asked); ok {

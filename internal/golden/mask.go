@@ -188,7 +188,8 @@ func (m *Masks) number(of *map[string]string, what, value string) string {
 // hide returns a copy of a Secret with hashes in place of its values.
 func hide(object map[string]any) map[string]any { return secret.Hide(object, hashed) }
 
-// hideOwn is hide for what a program has decoded from a Secret: any of its fields may have a value.
+// hideOwn is hide for what a program has decoded from a Secret: any of its fields may have a
+// value.
 func hideOwn(object map[string]any) map[string]any { return secret.HideOwn(object, hashed) }
 
 // hashed is what stands for a value. Data of a Secret is hashed as it is, without base64.

@@ -55,8 +55,8 @@ func TestG8AnObjectThatDoesNotDecodeIsLeftOutAloneAndTheWatchGoesOn(t *testing.T
 	}
 }
 
-// TestG8DataThatIsNoUTF8IsShownAndTheWatchGoesOn: a server stores such data in protobuf as it came,
-// and only names have to be UTF-8. In JSON it sends none.
+// TestG8DataThatIsNoUTF8IsShownAndTheWatchGoesOn: a server stores such data in protobuf as it
+// came, and only names have to be UTF-8. In JSON it sends none.
 func TestG8DataThatIsNoUTF8IsShownAndTheWatchGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, false)

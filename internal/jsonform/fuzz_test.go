@@ -131,8 +131,8 @@ func FuzzAnObjectKeepsItsContentFromFormToForm(f *testing.F) {
 	})
 }
 
-// inFloats is a value as encoding/json decodes it into a struct of a program: a number is a float64,
-// which is not exact for integers past 2^53.
+// inFloats is a value as encoding/json decodes it into a struct of a program: a number is a
+// float64, which is not exact for integers past 2^53.
 func inFloats(t *testing.T, v any) (decoded any) {
 	raw, err := Encode(v)
 	if err == nil {

@@ -44,8 +44,8 @@ type Result struct {
 	Duration time.Duration
 }
 
-// Observe is told of each call before it begins. It returns the context of the call, and a function
-// that is told of the result. It is called without locks.
+// Observe is told of each call before it begins. It returns the context of the call, and a
+// function that is told of the result. It is called without locks.
 type Observe func(ctx context.Context, c Call) (context.Context, func(Result))
 
 // Failure says how the last call of a key has failed.
@@ -91,15 +91,15 @@ func (l *Loops) New(name string, workers int, observe Observe) *Calls {
 	return &Calls{all: l, name: name, workers: workers, observe: observe}
 }
 
-// Calls are those of a loop: it gives each its identity, tells an observer, and keeps the numbers. It
-// is safe for concurrent use. A nil Calls does nothing of this.
+// Calls are those of a loop: it gives each its identity, tells an observer, and keeps the numbers.
+// It is safe for concurrent use. A nil Calls does nothing of this.
 type Calls struct {
 	all     *Loops
 	name    string
 	workers int
 	observe Observe
-	// Limit is how long a call may take before it is overdue; 0: as long as it likes. It is set before
-	// the first Begin.
+	// Limit is how long a call may take before it is overdue; 0: as long as it likes. It is set
+	// before the first Begin.
 	Limit time.Duration
 
 	mu      lockorder.Mutex[lockorder.LoopCalls]
@@ -163,8 +163,8 @@ func (c *Calls) Begin() (end func()) {
 	}
 }
 
-// call begins a call. ready is when its key was; zero: it has not waited. The context is that of the
-// call; log is that of its key, with its ID. end ends the call.
+// call begins a call. ready is when its key was; zero: it has not waited. The context is that of
+// the call; log is that of its key, with its ID. end ends the call.
 func (c *Calls) call(ctx context.Context, log logr.Logger, key string, attempt int, ready time.Time) (inner context.Context, call Call, end func(Result)) {
 	call = Call{Loop: c.name, Key: key, ID: string(uuid.NewUUID()), Attempt: attempt, Since: time.Now()}
 	if !ready.IsZero() {

@@ -30,9 +30,9 @@ func NewTries(p *Policy, log logr.Logger, name string) *Tries {
 }
 
 // Call calls f with the context of the call, made of ctx. ready is when the call was; zero: it has
-// not waited. It returns how that has ended, and the error that ends the tries, if it is permanent.
-// An error that comes with the end of ctx counts as its consequence: then the call was cut, and end
-// is the error of ctx.
+// not waited. It returns how that has ended, and the error that ends the tries, if it is
+// permanent. An error that comes with the end of ctx counts as its consequence: then the call was
+// cut, and end is the error of ctx.
 func (t *Tries) Call(ctx context.Context, ready time.Time, f func(ctx context.Context) error) (o Outcome, end error) {
 	log := t.Log
 	if t.Calls == nil {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// LacksSubresource reports whether the server serves a resource, and not this subresource of it. It
-// asks the server each time. Where that cannot be known, it is false.
+// LacksSubresource reports whether the server serves a resource, and not this subresource of it.
+// It asks the server each time. Where that cannot be known, it is false.
 func (r *Resolver) LacksSubresource(
 	ctx context.Context, gvr schema.GroupVersionResource, subresource string,
 ) bool {

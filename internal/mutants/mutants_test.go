@@ -113,8 +113,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// TestMutantsAreCaught tries as many at a time as there are cores, until all have been tried or the
-// time for them is up. The table says how many those are.
+// TestMutantsAreCaught tries as many at a time as there are cores, until all have been tried or
+// the time for them is up. The table says how many those are.
 func TestMutantsAreCaught(t *testing.T) {
 	binary, chosen, end := t.TempDir(), share(t), until(t)
 	next := make(chan int, len(chosen))

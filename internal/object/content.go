@@ -16,8 +16,8 @@ import (
 // too. It calls no method of a Go type that a user has made, so it may be called with a lock held.
 //
 // What different encodings of one object decode into is the same: an empty slice or map and nil, a
-// moment in different time zones, and different texts of the same JSON. It is made for objects that
-// were decoded. Values that refer to themselves count as different.
+// moment in different time zones, and different texts of the same JSON. It is made for objects
+// that were decoded. Values that refer to themselves count as different.
 func SameContent(a, b Object) bool {
 	if a == b {
 		return true
@@ -133,8 +133,8 @@ func newComparer(t reflect.Type) comparer {
 	return func(a, b reflect.Value, _ int) bool { return a.UnsafePointer() == b.UnsafePointer() }
 }
 
-// exported returns a comparer for values that may be read as they are, and another one for those of
-// fields that are not exported.
+// exported returns a comparer for values that may be read as they are, and another one for those
+// of fields that are not exported.
 func exported(same, otherwise comparer) comparer {
 	return func(a, b reflect.Value, depth int) bool {
 		if a.CanInterface() && b.CanInterface() {
@@ -196,7 +196,8 @@ func structs(t reflect.Type) comparer {
 }
 
 // sameRaw compares JSON that was not decoded. The answer to an own write may have it in another
-// text than a list. Integers stay integers: as float64, two that differ past 2^53 could be the same.
+// text than a list. Integers stay integers: as float64, two that differ past 2^53 could be the
+// same.
 func sameRaw(a, b reflect.Value, _ int) bool {
 	if bytes.Equal(a.Bytes(), b.Bytes()) {
 		return true

@@ -16,7 +16,8 @@ import (
 	"github.com/kates-go/kates/internal/suite/realistic"
 )
 
-// widget is a user's type: with fields that are not exported, itself, and JSON that is not decoded.
+// widget is a user's type: with fields that are not exported, itself, and JSON that is not
+// decoded.
 type widget struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta

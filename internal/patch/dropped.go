@@ -40,8 +40,9 @@ func dropped(to []string, path string, before, after, answer any) []string {
 	return to
 }
 
-// droppedElements is dropped for lists. An element that has no counterpart is dropped if the list's
-// elements have a key, or if the answer has fewer elements: else it may have become another one.
+// droppedElements is dropped for lists. An element that has no counterpart is dropped if the
+// list's elements have a key, or if the answer has fewer elements: else it may have become another
+// one.
 func droppedElements(to []string, path string, before, after, answer []any) []string {
 	origins, results := pairs(before, after), pairs(answer, after)
 	certain := len(answer) < len(after) || listKey(after, answer) != ""

@@ -12,8 +12,8 @@ import (
 )
 
 // Written returns what a patch sets, as a part of the object: what it removes is null, or is not
-// there. It is nil for a patch that cannot be read. Of a JSON patch it has what is set in fields of
-// fields, and nothing within lists: where they begin is not known.
+// there. It is nil for a patch that cannot be read. Of a JSON patch it has what is set in fields
+// of fields, and nothing within lists: where they begin is not known.
 func Written(pt types.PatchType, data []byte) map[string]any {
 	switch pt {
 	case types.JSONPatchType:

@@ -14,9 +14,9 @@
 //	Kind        everything                      always                                  1
 //
 // The first limit is for a plan that stays at its level, or comes from a narrower one. To return
-// from a wider level there may be half as many: so a target that comes and goes does not change the
-// level each time. One that is no longer followed also stays in the plan for a while, which is the
-// caller's to say.
+// from a wider level there may be half as many: so a target that comes and goes does not change
+// the level each time. One that is no longer followed also stays in the plan for a while, which is
+// the caller's to say.
 //
 // # Where rights are narrow
 //

@@ -7,8 +7,8 @@ import (
 )
 
 // Target says which objects of the kind somebody follows: the one of a name, those with some
-// labels, or all, in a namespace or (if that is empty) in all namespaces. A kind without namespaces
-// has only targets without.
+// labels, or all, in a namespace or (if that is empty) in all namespaces. A kind without
+// namespaces has only targets without.
 type Target struct {
 	Namespace, Name string
 	// Labels is a selector; "" selects all. A target has a name or labels, or neither.
@@ -99,9 +99,9 @@ func (p Part) String() string {
 	return strings.Join(words, " ")
 }
 
-// Choose returns the plan for some targets, by the rule in the package comment, given the plan that
-// is shown now, and the parts that the server refuses. A plan without parts covers nothing: there
-// are no targets, or all are refused.
+// Choose returns the plan for some targets, by the rule in the package comment, given the plan
+// that is shown now, and the parts that the server refuses. A plan without parts covers nothing:
+// there are no targets, or all are refused.
 func Choose(now Plan, targets []Target, refused map[Part]bool) Plan {
 	p := Plan{Whole: slices.ContainsFunc(targets, func(t Target) bool { return !t.Metadata })}
 	if len(targets) == 0 {

@@ -2,8 +2,8 @@ package plan
 
 import "slices"
 
-// Schedule says which plan to start when, and which targets are known meanwhile. The zero value has
-// no targets and shows nothing. It is not safe for concurrent use.
+// Schedule says which plan to start when, and which targets are known meanwhile. The zero value
+// has no targets and shows nothing. It is not safe for concurrent use.
 //
 //	Next ──▶ Start ──▶ Shown
 //	  ▲        │ └───▶ Failed ──▶ (the plans before go on)
@@ -34,8 +34,8 @@ func (s *Schedule) Known(t Target) bool {
 	return s.shown.Covers(t) && !slices.ContainsFunc(s.waiting, func(p Plan) bool { return !p.Covers(t) })
 }
 
-// Chosen returns the plan for the present targets. It leaves those out for which the server refuses
-// all parts.
+// Chosen returns the plan for the present targets. It leaves those out for which the server
+// refuses all parts.
 func (s *Schedule) Chosen() Plan { return Choose(s.shown, s.list(), s.refused) }
 
 // Next returns the plan that has to be started now, if there is one.

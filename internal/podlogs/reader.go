@@ -200,7 +200,8 @@ func (r *Reader) readOn(ctx context.Context, s *stream, t try) (n int, err error
 	return n + more, err
 }
 
-// readPrevious reads what the container wrote before it was started again, until nothing new comes.
+// readPrevious reads what the container wrote before it was started again, until nothing new
+// comes.
 func (r *Reader) readPrevious(ctx context.Context) (n int, err error) {
 	for more := 1; more > 0 && err == nil; n += more {
 		o := r.next()

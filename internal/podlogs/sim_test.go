@@ -30,8 +30,8 @@ type cluster struct {
 	requests  int
 }
 
-// mostFailed is below mostFailures: a reader gives up what has failed too often, and is right. What
-// fails before a log ends counts too.
+// mostFailed is below mostFailures: a reader gives up what has failed too often, and is right.
+// What fails before a log ends counts too.
 const mostFailed = 3
 
 // instance is one life of the container.

@@ -175,8 +175,8 @@ func media(e frames.Encoding, watch bool) string {
 	return mediaProtobuf
 }
 
-// start says which state a list shows: the number of entries, and the version. A list that is to be
-// not older than what another watch of the resource has shown sees what it needs of the next
+// start says which state a list shows: the number of entries, and the version. A list that is to
+// be not older than what another watch of the resource has shown sees what it needs of the next
 // entries.
 func (p *Player) start(r *http.Request, h *history, s *segment, at time.Duration) (int, string, *metav1.Status) {
 	query := r.URL.Query()

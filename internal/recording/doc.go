@@ -6,6 +6,6 @@
 //	history           what a recording knows of one list and its watches, in order of versions
 //	Player            the transport that answers lists and watches from histories, at a position
 //
-// The format of the file is in docs/recording.md, which is the authority. An answer is cut and built
-// by answer.go, with package frames, in JSON and in Kubernetes' protobuf.
+// The format of the file is in docs/recording.md, which is the authority. An answer is cut and
+// built by answer.go, with package frames, in JSON and in Kubernetes' protobuf.
 package recording

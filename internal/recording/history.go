@@ -20,8 +20,8 @@ import (
 //	list that they do not lead to: something was missed, another segment begins
 //
 // An entry has a time: when a client had it at the latest. What a later version shows was there
-// already, so times never go back in the order of versions. The state at a position of the replay is
-// the base of its segment with the entries up to then.
+// already, so times never go back in the order of versions. The state at a position of the replay
+// is the base of its segment with the entries up to then.
 type history struct {
 	key      key
 	segments []segment

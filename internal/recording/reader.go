@@ -46,8 +46,8 @@ func Load(file string) (*Recording, error) {
 }
 
 // Read reads a recording. A file that ends early, as after a crash, is read up to there. What is
-// read may have so many bytes unpacked; the memory that Read takes is proportional to what the file
-// really has.
+// read may have so many bytes unpacked; the memory that Read takes is proportional to what the
+// file really has.
 func Read(from io.Reader, most int64) (*Recording, error) {
 	packed, err := gzip.NewReader(from)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 )
 
 // Recorder is a transport that writes what a client reads to a file. It changes nothing of it. It
-// is safe for concurrent use. Bodies of the answers are written from the goroutines that read them.
+// is safe for concurrent use. Bodies of the answers are written from the goroutines that read
+// them.
 type Recorder struct {
 	writer   *Writer
 	redactor *redactor
@@ -113,7 +114,8 @@ func (r *Recorder) tells(text []byte) bool {
 }
 
 // tap is the body of an answer. One goroutine reads it; Close may be called by another. Whoever
-// comes last, the reader or Close, records the end: so the user's function is called without a lock.
+// comes last, the reader or Close, records the end: so the user's function is called without a
+// lock.
 type tap struct {
 	recorder *Recorder
 	id       uint64

@@ -39,7 +39,8 @@ func Hide(secret map[string]any, mask Mask) map[string]any {
 	return all
 }
 
-// HideOwn is Hide for what a program has decoded from a Secret: any of its fields may have a value.
+// HideOwn is Hide for what a program has decoded from a Secret: any of its fields may have a
+// value.
 func HideOwn(secret map[string]any, mask Mask) map[string]any {
 	all := Hide(secret, mask)
 	for name, value := range all {

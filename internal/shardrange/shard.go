@@ -53,9 +53,9 @@ func (s Shard) Covers(other Shard) bool {
 	return s.Everything() || s.Field == other.Field && s.Ranges.Covers(other.Ranges)
 }
 
-// String is the shard as a request asks for it: "" for everything, and where no server can judge. A
-// request cannot ask for nothing. A shard without ranges therefore asks for the first hash alone,
-// which [Shard.Has] refuses.
+// String is the shard as a request asks for it: "" for everything, and where no server can judge.
+// A request cannot ask for nothing. A shard without ranges therefore asks for the first hash
+// alone, which [Shard.Has] refuses.
 func (s Shard) String() string {
 	if s.Field == Controller {
 		return ""

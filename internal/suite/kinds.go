@@ -67,8 +67,8 @@ func fieldForms(t *testing.T, e *env) {
 	assert.Equal(t, "a", snap.ByKey[types.NamespacedName{Namespace: e.ns, Name: "a"}].Name)
 }
 
-// stringKeys: whether the keys have the namespace depends on the query as it is written, and not on
-// the objects that it has.
+// stringKeys: whether the keys have the namespace depends on the query as it is written, and not
+// on the objects that it has.
 func stringKeys(t *testing.T, e *env) {
 	type snapshot struct {
 		One, Several, Alone, Selected, All map[string]*corev1.ConfigMap

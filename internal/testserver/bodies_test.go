@@ -49,8 +49,8 @@ func anyJSON(t *rapid.T, depth int) any {
 	return object
 }
 
-// TestAnyJSONIsAnswered sends JSON in which any field may have any form. The server answers. What it
-// took can be read, patched and deleted.
+// TestAnyJSONIsAnswered sends JSON in which any field may have any form. The server answers. What
+// it took can be read, patched and deleted.
 func TestAnyJSONIsAnswered(t *testing.T) {
 	s := fuzzed(t)
 	methods := []string{http.MethodPost, http.MethodPut, http.MethodPatch}

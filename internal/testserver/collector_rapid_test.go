@@ -17,7 +17,8 @@ import (
 	"github.com/kates-go/kates/internal/testserver/kinds"
 )
 
-// ownersStep is a step of a script: something is made, deleted or let go, or the past is forgotten.
+// ownersStep is a step of a script: something is made, deleted or let go, or the past is
+// forgotten.
 type ownersStep struct {
 	do        string // make, delete, let go, compact
 	name      int
@@ -171,8 +172,8 @@ func (w *world) owned(o item, there map[types.UID]item) error {
 	return nil
 }
 
-// justified checks that an object that is gone has lost all its owners, and not been left an orphan
-// by all of them.
+// justified checks that an object that is gone has lost all its owners, and not been left an
+// orphan by all of them.
 func (w *world) justified(is *history, there map[types.UID]item) error {
 	left := len(is.owners) == 0
 	orphaned := true

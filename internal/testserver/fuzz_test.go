@@ -50,8 +50,8 @@ var fuzzedPaths = []string{
 	"/apis/things.io/v1/namespaces/default/things",
 }
 
-// FuzzRequests sends any body to a server. Whatever it is, the answer is a Status or an object, and
-// an object that was taken can be read, listed, patched and deleted.
+// FuzzRequests sends any body to a server. Whatever it is, the answer is a Status or an object,
+// and an object that was taken can be read, listed, patched and deleted.
 func FuzzRequests(f *testing.F) {
 	methods := []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 	parts := []string{"", "/a", "/a/status", "/a/scale", "/a/binding", "/a/eviction", "/a/finalize"}

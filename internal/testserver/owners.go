@@ -143,8 +143,8 @@ func without(o *unstructured.Unstructured, finalizer string) {
 	o.SetFinalizers(left)
 }
 
-// drop deletes an object as a controller would, unless it has changed: the user may have deleted it
-// in another way. It reports whether that has changed something.
+// drop deletes an object as a controller would, unless it has changed: the user may have deleted
+// it in another way. It reports whether that has changed something.
 func (s *Server) drop(o item, policy metav1.DeletionPropagation) bool {
 	uid, rv := o.object.GetUID(), strconv.FormatInt(o.rv, 10)
 	q := &request{kind: o.kind, namespace: o.key.Namespace, name: o.key.Name}

@@ -16,9 +16,9 @@
 // A record is an object in wire form, or the key of one that is gone. Chunks are compressed and
 // sealed one by one, so they can be read side by side ([Chunk.Each]). A seal is a SHA-256 over the
 // head, the chunk's place and its payload: a chunk of another file, or in another place, is as
-// wrong as a damaged one. With a key ([Codec].Key) payloads are encrypted, and the seals are those of
-// AES-256-GCM, with the same things as associated data. Each file has a key of its own, which is
-// derived (HKDF, RFC 5869) from the given one and a random salt in the head. So the number of a
+// wrong as a damaged one. With a key ([Codec].Key) payloads are encrypted, and the seals are those
+// of AES-256-GCM, with the same things as associated data. Each file has a key of its own, which
+// is derived (HKDF, RFC 5869) from the given one and a random salt in the head. So the number of a
 // chunk is its nonce.
 //
 // The head is never encrypted: it has the kind, the selectors and the names of a few objects

@@ -13,7 +13,8 @@ import (
 // Format is the version of the format, and of how objects are packed. Another one is not read.
 const Format = 1
 
-// Origin is what a server says of itself. Objects that come from another origin may look otherwise.
+// Origin is what a server says of itself. Objects that come from another origin may look
+// otherwise.
 type Origin struct {
 	Cluster string `json:"cluster"` // its UID
 	Server  string `json:"server"`  // the version of the API server
@@ -40,9 +41,9 @@ type Identity struct {
 	Packing string `json:"packing"` // how objects are packed, and the Go type that they are packed from
 }
 
-// Name returns the name of the files of a query in a cluster. It has no character that a file system
-// could mind. What may change from one version of a program or a server to the next is not part of
-// it: so a file that has become useless is written over.
+// Name returns the name of the files of a query in a cluster. It has no character that a file
+// system could mind. What may change from one version of a program or a server to the next is not
+// part of it: so a file that has become useless is written over.
 func (i Identity) Name() string {
 	text, _ := json.Marshal([]any{i.Cluster, i.Query}) // strings always have a form
 	sum := sha256.Sum256(text)

@@ -13,9 +13,9 @@ import (
 	"sync"
 )
 
-// TypeOf names a Go type by all that decides what its values are packed into: names, types and tags
-// of its fields, and of those that they have. If a type has JSON of its own, and is not one of
-// Kubernetes' or Go's, its code decides, too: then the name is that of this very program.
+// TypeOf names a Go type by all that decides what its values are packed into: names, types and
+// tags of its fields, and of those that they have. If a type has JSON of its own, and is not one
+// of Kubernetes' or Go's, its code decides, too: then the name is that of this very program.
 func TypeOf(t reflect.Type) string {
 	d := &describer{seen: make(map[reflect.Type]int)}
 	d.describe(t)

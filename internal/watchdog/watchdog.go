@@ -1,10 +1,10 @@
-// Package watchdog notes what has begun and has to end soon: steps in which no server is waited for,
-// and functions of the user. Health checks ask whether one of these hangs.
+// Package watchdog notes what has begun and has to end soon: steps in which no server is waited
+// for, and functions of the user. Health checks ask whether one of these hangs.
 //
-// A [Pulse] is for what is done one at a time, and often: it costs two additions, and no look at the
-// clock. So it does not know when something has begun. A look at it notes what is under way, and
-// how long that has been so since the first look: whoever asks every few seconds finds what hangs.
-// [Open] is for what is done several at a time, and seldom: a lock and a look at the clock.
+// A [Pulse] is for what is done one at a time, and often: it costs two additions, and no look at
+// the clock. So it does not know when something has begun. A look at it notes what is under way,
+// and how long that has been so since the first look: whoever asks every few seconds finds what
+// hangs. [Open] is for what is done several at a time, and seldom: a lock and a look at the clock.
 package watchdog
 
 import (
@@ -16,9 +16,9 @@ import (
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
-// Pulse notes the steps of one goroutine, or of those that take turns. The zero value is ready. Begin
-// and End belong to whoever has the turn; all other methods are safe for concurrent use. A nil
-// Pulse notes nothing.
+// Pulse notes the steps of one goroutine, or of those that take turns. The zero value is ready.
+// Begin and End belong to whoever has the turn; all other methods are safe for concurrent use. A
+// nil Pulse notes nothing.
 type Pulse struct {
 	beats atomic.Uint64 // odd: a step is under way
 	doing atomic.Pointer[string]

@@ -38,8 +38,8 @@ func named(k schema.GroupVersionKind) string {
 }
 
 // lists judges what a kind's lists say of themselves. They are named after the kind. A custom kind
-// may have another name for them, and nothing but a list tells it: the first one does. From then on
-// an empty list of a third name is refused, as it could be of another kind. It is safe for
+// may have another name for them, and nothing but a list tells it: the first one does. From then
+// on an empty list of a third name is refused, as it could be of another kind. It is safe for
 // concurrent use.
 type lists struct {
 	of   schema.GroupVersionKind // the items

@@ -171,8 +171,8 @@ func (s *metadataSource) WatchWithContext(
 	return w, err
 }
 
-// event makes the metadata of an event's object. A server that does not know how to shorten objects
-// sends whole ones.
+// event makes the metadata of an event's object. A server that does not know how to shorten
+// objects sends whole ones.
 func (s *metadataSource) event(e frames.Event) (runtime.Object, error) {
 	o, err := s.read(e.Object, e.Encoding)
 	if err != nil {

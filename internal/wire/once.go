@@ -8,10 +8,11 @@ import (
 // Once returns a transport whose answers do not make client-go send a write twice. Use it as the
 // outermost wrapper of a client, so that it sees what client-go sees.
 //
-// client-go sends a request of any verb again, up to ten times, if the answer is 429 or 5xx and has
-// a Retry-After. A server that says 5xx may have stored what it was sent: etcd was slow, or a proxy
-// lost the answer. So for writes the header is taken off every 5xx. The writer gets the error, and
-// its outcome is as unknown as if the connection had been lost. This is right for every verb:
+// client-go sends a request of any verb again, up to ten times, if the answer is 429 or 5xx and
+// has a Retry-After. A server that says 5xx may have stored what it was sent: etcd was slow, or a
+// proxy lost the answer. So for writes the header is taken off every 5xx. The writer gets the
+// error, and its outcome is as unknown as if the connection had been lost. This is right for every
+// verb:
 //
 //   - POST: a second one makes a second object (generateName), evicts twice, issues another token,
 //     or says that the object exists, though the writer has made it.

@@ -17,8 +17,8 @@ import (
 	"github.com/kates-go/kates/internal/wire/frames"
 )
 
-// objectDecoder makes the object of an event. It refuses another kind than that of the resource. It
-// is safe for concurrent use.
+// objectDecoder makes the object of an event. It refuses another kind than that of the resource.
+// It is safe for concurrent use.
 type objectDecoder func(e frames.Event) (runtime.Object, error)
 
 // reading is an open watch. One goroutine reads it; Stop ends that. client-go's own watch keeps

@@ -20,8 +20,8 @@ import (
 // ConfigFlags is cli-runtime's. Its AddFlags adds kubectl's connection flags to a flag set.
 type ConfigFlags = genericclioptions.ConfigFlags
 
-// NewConfigFlags returns flags with kubectl's defaults. With usePersistentConfig, the kubeconfig is
-// read once for all that is made from the flags.
+// NewConfigFlags returns flags with kubectl's defaults. With usePersistentConfig, the kubeconfig
+// is read once for all that is made from the flags.
 func NewConfigFlags(usePersistentConfig bool) *ConfigFlags {
 	return genericclioptions.NewConfigFlags(usePersistentConfig)
 }

@@ -27,8 +27,8 @@ func Of(c *kates.Client) *Report {
 }
 
 // Objects returns the names of the objects of a query that the last snapshot has, or leaves out as
-// invalid, by namespace and name. For a lister it is what the watch has. It returns nil if there is
-// no such query. It takes a few milliseconds for 100,000 objects.
+// invalid, by namespace and name. For a lister it is what the watch has. It returns nil if there
+// is no such query. It takes a few milliseconds for 100,000 objects.
 func (w *Watch) Objects(query string) []ObjectKey {
 	if w.of == nil {
 		return nil

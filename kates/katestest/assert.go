@@ -110,9 +110,9 @@ type WithinOption time.Duration
 func (o WithinOption) setUntil(limit *time.Duration) { *limit = time.Duration(o) }
 func (o WithinOption) setProgram(s *programSettings) { s.Within = time.Duration(o) }
 
-// Within is how long [Until] and [UntilEqual] wait for a snapshot, and [Running.Settles], [Settles]
-// and [CrashAnywhere] for a program to settle. The default for programs is a day in a bubble, and
-// 30 seconds elsewhere.
+// Within is how long [Until] and [UntilEqual] wait for a snapshot, and [Running.Settles],
+// [Settles] and [CrashAnywhere] for a program to settle. The default for programs is a day in a
+// bubble, and 30 seconds elsewhere.
 func Within(d time.Duration) WithinOption { return WithinOption(d) }
 
 // untilLimit is how long to wait, 0 for as long as the test may.

@@ -51,9 +51,9 @@ func configOf(detector kates.Option, options []Option) (*config, error) {
 	return c, nil
 }
 
-// WithShardedLists has a [Server] send shares of lists and watches to those who ask for them, as one
-// with the feature gate ShardedListAndWatch does (KEP-5866). Without it the server sends everything.
-// A fake ignores it.
+// WithShardedLists has a [Server] send shares of lists and watches to those who ask for them, as
+// one with the feature gate ShardedListAndWatch does (KEP-5866). Without it the server sends
+// everything. A fake ignores it.
 func WithShardedLists() Option {
 	return func(c *config) error {
 		c.sharded = true

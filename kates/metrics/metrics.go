@@ -1,5 +1,6 @@
-// Package metrics has the types of the metrics API (https://github.com/kubernetes-sigs/metrics-server).
-// It is a module of its own, because few programs need them.
+// Package metrics has the types of the metrics API
+// (https://github.com/kubernetes-sigs/metrics-server). It is a module of its own, because few
+// programs need them.
 //
 // The API server computes metrics for each request. So they can be read and listed, and not
 // watched:

@@ -2,11 +2,11 @@
 //
 //	client, err := kates.NewClient(config, kates.WithObserver(otel.Observer()))
 //
-// Each call of the function of a Run, a RunEach or a controller is a span, and each request is one.
-// A request that is made with the context of a call is a child of the call's span, so a trace shows
-// what a reconcile has read and written, and how long each took. A span of the program's own fits in
-// between: start it with that context. Lists and watches of streams belong to no call: they are
-// traces of their own. The span of a watch ends when the watch is open.
+// Each call of the function of a Run, a RunEach or a controller is a span, and each request is
+// one. A request that is made with the context of a call is a child of the call's span, so a trace
+// shows what a reconcile has read and written, and how long each took. A span of the program's own
+// fits in between: start it with that context. Lists and watches of streams belong to no call:
+// they are traces of their own. The span of a watch ends when the watch is open.
 //
 // The attributes follow OpenTelemetry's semantic conventions where there are some:
 //
@@ -21,8 +21,8 @@
 //	kates.outcome               of a call
 //	kates.verb, kates.resource, kates.subresource, kates.name  of a request
 //
-// No span has content of an object, or the text of an error, which may quote some. Errors are in the
-// log, by the reconcile ID.
+// No span has content of an object, or the text of an error, which may quote some. Errors are in
+// the log, by the reconcile ID.
 //
 // An observer sees no headers. [Propagate] is a wrapper of the transport that adds the trace to
 // requests: an API server with tracing makes its own spans of that trace
@@ -158,8 +158,8 @@ func failed(span trace.Span, errorType string) {
 	span.SetStatus(codes.Error, errorType)
 }
 
-// typeOf names an error without its text: the server's reason, how the context has ended, or the Go
-// type of the innermost error.
+// typeOf names an error without its text: the server's reason, how the context has ended, or the
+// Go type of the innermost error.
 func typeOf(err error) string {
 	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonUnknown {
 		return string(reason)

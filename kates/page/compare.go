@@ -52,8 +52,8 @@ func (p *Page) versionOf(title string, o kates.Object, isSecret bool) Version {
 	return v
 }
 
-// fieldsOf compares versions of an object. Fields of those that are there are listed once, and some
-// are left out if there are too many.
+// fieldsOf compares versions of an object. Fields of those that are there are listed once, and
+// some are left out if there are too many.
 func fieldsOf(versions []Version, onlyDiffering bool) (fields []Field, differing, all int) {
 	paths, base := map[string]bool{}, 0
 	for base < len(versions)-1 && versions[base].Why != "" {
@@ -111,8 +111,8 @@ func valueOf(v Version, path string) *string {
 	return &text
 }
 
-// comparePaths has what says which object it is first, then the rest of the metadata, then the rest
-// by name. The elements of a list are in order.
+// comparePaths has what says which object it is first, then the rest of the metadata, then the
+// rest by name. The elements of a list are in order.
 func comparePaths(a, b string) int {
 	return cmp.Or(cmp.Compare(placeOf(a), placeOf(b)), compareNumbered(a, b))
 }

@@ -8,8 +8,8 @@
 //	mux.Handle("/debug/kates/", status)
 //
 // Nothing else is needed. The page is about all clients that have it as an observer, the clusters
-// of a fleet included ([Page.Fleet]). It works below any path that ends in a slash, with or without
-// [http.StripPrefix], and opens no listener.
+// of a fleet included ([Page.Fleet]). It works below any path that ends in a slash, with or
+// without [http.StripPrefix], and opens no listener.
 //
 // The first page lists what is wrong: what it means, since when, and what to do. The others have
 // the details: queries, streams, own writes, partitions, loops, leaders, requests, the last
@@ -24,9 +24,9 @@
 //
 // # Who may look
 //
-// The page changes nothing: it answers GET and HEAD alone. But it shows objects, so it is for those
-// who may read what the program reads. Mount it where they alone come: on a listener of localhost,
-// reached by kubectl port-forward, or behind a handler that authenticates.
+// The page changes nothing: it answers GET and HEAD alone. But it shows objects, so it is for
+// those who may read what the program reads. Mount it where they alone come: on a listener of
+// localhost, reached by kubectl port-forward, or behind a handler that authenticates.
 //
 // Data of Secrets is never shown, whatever Go type they have, nor are annotations in which there
 // are copies of it. [Redact] hides more. A page that another site opens in a reader's browser gets

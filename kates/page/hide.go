@@ -21,8 +21,8 @@ import (
 // hidden stands for a value that nobody may see.
 const hidden = "(hidden)"
 
-// shortestHidden is the length of the shortest hidden value that is looked for elsewhere. A shorter
-// one is part of many words.
+// shortestHidden is the length of the shortest hidden value that is looked for elsewhere. A
+// shorter one is part of many words.
 const shortestHidden = 4
 
 var (

@@ -140,8 +140,8 @@ func (p *Page) mayBe(host string) bool {
 		strings.HasSuffix(host, ".localhost") || p.hosts["*"] || p.hosts[host]
 }
 
-// fromAnotherSite reports whether a page of another site has sent the request, other than by a link
-// that somebody followed.
+// fromAnotherSite reports whether a page of another site has sent the request, other than by a
+// link that somebody followed.
 func fromAnotherSite(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return (site == "cross-site" || site == "same-site") &&

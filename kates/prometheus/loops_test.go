@@ -14,8 +14,8 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// TestCallsOfALoopAreMeasured has a key that succeeds, one that fails, one that hangs, and one that
-// waits for the only worker.
+// TestCallsOfALoopAreMeasured has a key that succeeds, one that fails, one that hangs, and one
+// that waits for the only worker.
 func TestCallsOfALoopAreMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, katestest.WithObjects(

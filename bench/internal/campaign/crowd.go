@@ -113,8 +113,8 @@ func (o CrowdOptions) profiled(p *process, name string, f func() error) error {
 }
 
 // refreshes times snapshots after one change each. It returns how many events there were, and the
-// median in seconds. A change that was not there in time was not refreshed by the snapshot that was
-// timed: another one follows.
+// median in seconds. A change that was not there in time was not refreshed by the snapshot that
+// was timed: another one follows.
 func (o CrowdOptions) refreshes(ctx context.Context, p *process, url string) (events int, median float64, err error) {
 	var times []float64
 	for late := time.Now().Add(o.Settle*time.Duration(o.Refreshes) + stalePeriod); len(times) < o.Refreshes; events++ {

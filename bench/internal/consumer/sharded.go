@@ -43,7 +43,8 @@ func newKatesSharded() Consumer {
 	return &sharded{last: make(map[string]*shared), ended: make(chan error, 1)}
 }
 
-// Start returns when all members are there, and this one has been called for each of its namespaces.
+// Start returns when all members are there, and this one has been called for each of its
+// namespaces.
 func (s *sharded) Start(ctx context.Context, config *rest.Config) (err error) {
 	members, err := strconv.Atoi(os.Getenv(MembersEnv))
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package firstbuild measures how long the first build of a program takes that uses a library: with
-// an empty build cache, and all modules there. The programs are the least that keep a picture of
-// pods.
+// Package firstbuild measures how long the first build of a program takes that uses a library:
+// with an empty build cache, and all modules there. The programs are the least that keep a picture
+// of pods.
 package firstbuild
 
 import (

@@ -81,8 +81,8 @@ func TestASteadyServerSendsEachEventOnceWhateverWatchesEnd(t *testing.T) {
 	}
 }
 
-// followAll watches services, each time for a second, until all events have come, and returns their
-// numbers.
+// followAll watches services, each time for a second, until all events have come, and returns
+// their numbers.
 func followAll(t *testing.T, client kubernetes.Interface, rv string) (all []int, watches int) {
 	t.Helper()
 	for len(all) < 100 {

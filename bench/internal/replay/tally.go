@@ -21,8 +21,8 @@ type Sent struct {
 	Batches []Batch
 }
 
-// Batch is what a watch sends at once: some events of a kind, each [Kinds] after the last. Began and
-// Ended are the times of the write, from the start.
+// Batch is what a watch sends at once: some events of a kind, each [Kinds] after the last. Began
+// and Ended are the times of the write, from the start.
 type Batch struct {
 	First, Events int
 	Began, Ended  time.Duration

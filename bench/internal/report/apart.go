@@ -55,8 +55,8 @@ func writeApart(b *strings.Builder, r *Results, all Titles) {
 	}
 }
 
-// writeSpread compares the CPU time per event with that of kates, run by run: what else runs on the
-// machine changes from run to run.
+// writeSpread compares the CPU time per event with that of kates, run by run: what else runs on
+// the machine changes from run to run.
 func writeSpread(b *strings.Builder, r *Results, pods int, titles []Title) {
 	ours := r.runs(pods, ratioTo, EventCPU, 0)
 	for _, t := range titles {

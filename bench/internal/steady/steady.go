@@ -1,6 +1,6 @@
 // Package steady is for the measurement of a program under load: events come at a steady rate, and
-// each reconcile takes a second, say. It checks every snapshot, and measures how old it is and what
-// it costs. Start with [Measure].
+// each reconcile takes a second, say. It checks every snapshot, and measures how old it is and
+// what it costs. Start with [Measure].
 package steady
 
 import (
@@ -49,9 +49,9 @@ type Result struct {
 // samples is how often memory is measured. Each sample needs a garbage collection.
 const samples = 40
 
-// Measure watches a server (replay.Steady) until the last event is shown. It fails if a snapshot is
-// wrong (see checker), or if the last event is not shown two minutes after it is due. Whether the
-// load was held, nothing was stale and memory did not grow, [Result.Err] says.
+// Measure watches a server (replay.Steady) until the last event is shown. It fails if a snapshot
+// is wrong (see checker), or if the last event is not shown two minutes after it is due. Whether
+// the load was held, nothing was stale and memory did not grow, [Result.Err] says.
 func Measure(ctx context.Context, address string, load Load) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, load.Lasts+2*time.Minute)
 	defer cancel()

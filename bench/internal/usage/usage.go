@@ -1,5 +1,5 @@
-// Package usage measures its own process: CPU time, memory, and profiles of both. It also reads the
-// load of the machine.
+// Package usage measures its own process: CPU time, memory, and profiles of both. It also reads
+// the load of the machine.
 package usage
 
 import (
@@ -63,8 +63,8 @@ func ResidentBytes() float64 {
 	return 0
 }
 
-// LoadAverage returns the load of the machine in the last minute, or 0 if the system does not report
-// it.
+// LoadAverage returns the load of the machine in the last minute, or 0 if the system does not
+// report it.
 func LoadAverage() float64 {
 	text, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(text), " ")

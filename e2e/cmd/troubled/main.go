@@ -1,13 +1,13 @@
-// Command troubled is a program with troubles, to look at: on a real API server with 20,000 objects
-// of six kinds and steady changes, it has a kind that it may not read, one that is not served, a
-// watch that brings nothing, an object that does not decode, and a reconciler that fails. Its
-// status page is to say so.
+// Command troubled is a program with troubles, to look at: on a real API server with 20,000
+// objects of six kinds and steady changes, it has a kind that it may not read, one that is not
+// served, a watch that brings nothing, an object that does not decode, and a reconciler that
+// fails. Its status page is to say so.
 //
 //	go run ./cmd/troubled                     ten minutes, on 127.0.0.1:8085
 //	go run ./cmd/troubled -objects 2000 -for 1m -listen 127.0.0.1:0
 //
-// It prints the address of the page, and the path of a kubeconfig of the same cluster for snapwatch
-// and kubectl, whose user may not read everything either.
+// It prints the address of the page, and the path of a kubeconfig of the same cluster for
+// snapwatch and kubectl, whose user may not read everything either.
 package main
 
 import (

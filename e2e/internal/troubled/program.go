@@ -87,8 +87,8 @@ func (p *program) handler() http.Handler {
 	return mux
 }
 
-// run runs the slow function for all, and the reconciler for each namespace, which fails for one of
-// them.
+// run runs the slow function for all, and the reconciler for each namespace, which fails for one
+// of them.
 func (p *program) run(ctx context.Context) error {
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error {
@@ -121,8 +121,8 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// silent is a transport whose watches of endpoint slices bring nothing, as a connection that is half
-// open.
+// silent is a transport whose watches of endpoint slices bring nothing, as a connection that is
+// half open.
 type silent struct{ next http.RoundTripper }
 
 func (t silent) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -227,8 +227,8 @@ func (g *Gateway) watchNginx(ctx context.Context, died chan<- struct{}) error {
 	}
 }
 
-// queries are those of a loop. Of the kinds in quiet it has the objects, and their changes alone do
-// not wake it.
+// queries are those of a loop. Of the kinds in quiet it has the objects, and their changes alone
+// do not wake it.
 func (g *Gateway) queries(quiet ...string) (options []kates.RunOption) {
 	for _, q := range g.Queries {
 		if slices.Contains(quiet, q.Name) {

@@ -335,8 +335,8 @@ func (n *Nginx) Stats() Stats {
 	return n.stats
 }
 
-// Close ends nginx, unless somebody else has started it. Its requests have the time of DrainTimeout,
-// and until ctx ends. It gives the folder free.
+// Close ends nginx, unless somebody else has started it. Its requests have the time of
+// DrainTimeout, and until ctx ends. It gives the folder free.
 func (n *Nginx) Close(ctx context.Context) (err error) {
 	if !n.options.External {
 		err = n.quit(ctx, n.drain)

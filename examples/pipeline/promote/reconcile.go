@@ -86,8 +86,8 @@ func (p *Promoter) stage(ctx context.Context, root *Pipeline, s Stage, readers [
 	return status, errors.Join(errs...)
 }
 
-// target says why one target is not healthy at the version; empty: it is. If it is due, it gets the
-// version first. What the program has written is in the reader at once.
+// target says why one target is not healthy at the version; empty: it is. If it is due, it gets
+// the version first. What the program has written is in the reader at once.
 func (p *Promoter) target(ctx context.Context, t Target, r *fleet.Reader, want string, due bool) (reason string, err error) {
 	object, err := r.Get()
 	switch {

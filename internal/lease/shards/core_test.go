@@ -129,9 +129,9 @@ func TestAKeyIsNotTakenWhileAnotherClaimsIt(t *testing.T) {
 }
 
 // TestAWriteThatOutlivesItsWorkIsBoundToTheKeyAndTheMembership, also when the replica joins again
-// under its identity.
-// TestAClaimThatTheServerMayStillStoreCounts: the answer to an update is missing, and the Lease that is
-// read then has not got it. The server may carry the update out later.
+// under its identity. TestAClaimThatTheServerMayStillStoreCounts: the answer to an update is
+// missing, and the Lease that is read then has not got it. The server may carry the update out
+// later.
 func TestAClaimThatTheServerMayStillStoreCounts(t *testing.T) {
 	s := joined(t)
 	moves := named(of(t, "other", set{"other", s.self}))
@@ -252,8 +252,8 @@ func TestItsOwnFormerLeaseIsDeletedAtOnceWhenNoWorkIsLeft(t *testing.T) {
 	}
 }
 
-// TestAMemberWhoseLeaseACopyOfItsProcessRenewsHasLost: the copy has the same Lease. A renewal whose
-// answer was lost is its own, and so is a Lease in which others have changed something else.
+// TestAMemberWhoseLeaseACopyOfItsProcessRenewsHasLost: the copy has the same Lease. A renewal
+// whose answer was lost is its own, and so is a Lease in which others have changed something else.
 func TestAMemberWhoseLeaseACopyOfItsProcessRenewsHasLost(t *testing.T) {
 	at := start.Add(2 * time.Second)
 	for name, c := range map[string]struct {

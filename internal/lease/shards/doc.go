@@ -15,11 +15,12 @@
 //
 // # Who owns a key
 //
-// A claim says which member owns a key. There are two kinds, and each is a pure function of the key.
+// A claim says which member owns a key. There are two kinds, and each is a pure function of the
+// key.
 //
-// A set of members gives a key to the member with the highest hash of (group, key, member). This is
-// rendezvous hashing: when a member comes or goes, only the keys that it gets or had move. The hash
-// is part of the protocol, and never changes.
+// A set of members gives a key to the member with the highest hash of (group, key, member). This
+// is rendezvous hashing: when a member comes or goes, only the keys that it gets or had move. The
+// hash is part of the protocol, and never changes.
 //
 // A plan gives each member ranges of hashes ([shardrange.Plan]). It is for keys whose objects a
 // server can select by the same hash ([Config.By]). The member with the lowest name proposes the
@@ -28,10 +29,10 @@
 // what a plan is made of: each Lease says how many objects its holder has, by their hashes. A
 // proposer waits RetryPeriod for other members that come. If a member has gone, it does not wait.
 //
-// Members that know no plans, or have other fields, go by sets; as long as there is one, so do all.
-// A Lease with a plan has its holder as the only member of its set. So a member of a former version
-// takes all keys for that holder's, and has none. If it was there before, the writer of the plan
-// has seen its set, by rule 2, and rule 3 is about that.
+// Members that know no plans, or have other fields, go by sets; as long as there is one, so do
+// all. A Lease with a plan has its holder as the only member of its set. So a member of a former
+// version takes all keys for that holder's, and has none. If it was there before, the writer of
+// the plan has seen its set, by rule 2, and rule 3 is about that.
 //
 // # Handing over
 //
@@ -45,8 +46,8 @@
 //     before it.
 //  3. No other member that it sees owns the key by that member's own claim.
 //
-// A replica that goes for another claim takes no more of the keys that are others' by that. It waits
-// until its work for such keys has ended, and only then writes its new claim.
+// A replica that goes for another claim takes no more of the keys that are others' by that. It
+// waits until its work for such keys has ended, and only then writes its new claim.
 //
 // Therefore no key has two owners. Suppose two replicas own a key, each by its own claim. One of
 // the claims was written later, and its writer has seen the other one (2). The other one stays as
@@ -68,9 +69,9 @@
 //
 // Before a replica begins with new keys, its watches catch up with the server: it sees everything
 // that the former owner has written. With plans, they also bring the objects of its hashes
-// ([Config.Bring]): of those that it owns by any claim that it may have written, or goes for. So it
-// owns no key whose objects they do not bring, and they lose a key's objects only when the replica
-// owns the key by no such claim. A key that is lost is not taken for one that is gone.
+// ([Config.Bring]): of those that it owns by any claim that it may have written, or goes for. So
+// it owns no key whose objects they do not bring, and they lose a key's objects only when the
+// replica owns the key by no such claim. A key that is lost is not taken for one that is gone.
 //
 // A replica that is stopped, or cannot renew its Lease, loses all keys after the Lease's duration
 // without a renewal. The duration counts from before the request was sent, and others wait

@@ -151,8 +151,8 @@ func (w *world) watch(r *simulated, by int) {
 	r.observe(w.shown(r), w.now)
 }
 
-// shown is the Leases as a replica's watch shows them. One of a former version reads the members in
-// a Lease, and nothing else.
+// shown is the Leases as a replica's watch shows them. One of a former version reads the members
+// in a Lease, and nothing else.
 func (w *world) shown(r *simulated) []peer {
 	all := w.history[r.seen]
 	if !r.former {

@@ -12,8 +12,8 @@ type Key struct {
 	Hash uint64
 }
 
-// claim says which member owns a key: a [set] of members, or a [plan]. It is a pure function of the
-// key, and never changes. A nil claim claims nothing.
+// claim says which member owns a key: a [set] of members, or a [plan]. It is a pure function of
+// the key, and never changes. A nil claim claims nothing.
 type claim interface {
 	// owner returns the member that owns the key, "" if none does.
 	owner(group string, k Key) string
@@ -65,7 +65,8 @@ func same(a, b claim) bool {
 	return a.equal(b)
 }
 
-// claims are those by which a replica decides. A key must belong to the same member by all of them.
+// claims are those by which a replica decides. A key must belong to the same member by all of
+// them.
 type claims []claim
 
 func (cs claims) with(c claim) claims {

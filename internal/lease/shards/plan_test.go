@@ -85,8 +85,8 @@ func TestAPlanWaitsForMembersThatComeAndNotForKeysWithoutAnOwner(t *testing.T) {
 	assert.Len(t, s.goal.plan.members, 1, "at once: the keys of who is gone have no owner")
 }
 
-// TestAPlanIsProposedBeforeItIsClaimed: the others need not wait until this replica's work for keys
-// that move has ended.
+// TestAPlanIsProposedBeforeItIsClaimed: the others need not wait until this replica's work for
+// keys that move has ended.
 func TestAPlanIsProposedBeforeItIsClaimed(t *testing.T) {
 	s := planning(t)
 	at := start.Add(s.config.RetryPeriod)
@@ -131,8 +131,8 @@ func TestAPlanFollowsTheObjects(t *testing.T) {
 	assert.Nil(t, p.better("a", []shardrange.Load{{Hash: 7, Objects: 100}}), "one hash cannot be divided")
 }
 
-// TestATakeFromBeforeAGainIsRefused: what the caller has seen may be from before the work of another
-// replica.
+// TestATakeFromBeforeAGainIsRefused: what the caller has seen may be from before the work of
+// another replica.
 func TestATakeFromBeforeAGainIsRefused(t *testing.T) {
 	s := joined(t)
 	r := &Replica{core: s.core}

@@ -16,8 +16,9 @@ const (
 	seen                    // the watch has shown it
 )
 
-// stored is what is known of the latest update: certain ─▶ unread ─▶ late. It is certain again when a
-// later update has succeeded, or when the Lease has another version: updates name the one before.
+// stored is what is known of the latest update: certain ─▶ unread ─▶ late. It is certain again
+// when a later update has succeeded, or when the Lease has another version: updates name the one
+// before.
 type stored int
 
 const (

@@ -120,9 +120,9 @@ func (r *Replica) ByRanges() (ok bool, why string) {
 // Take begins work for a key, if the replica owns it, and no work for it is running. Give ends
 // the work.
 //
-// since is what [Replica.Gains] was before the caller looked at what there is to do for the key. If
-// the replica may have got keys since, another one may have worked for this one after that look:
-// the answer is no.
+// since is what [Replica.Gains] was before the caller looked at what there is to do for the key.
+// If the replica may have got keys since, another one may have worked for this one after that
+// look: the answer is no.
 func (r *Replica) Take(key string, since uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -370,10 +370,10 @@ func (r *Replica) count() {
 	r.core.load = load
 }
 
-// catchUp waits for the watches to bring what the replica needs, and to catch up, until ctx ends. It
-// has a goroutine of its own. What a replica needs has the keys of each grant that there is, so the
-// inputs have all that it may own. They lose no more than what it owns by no claim that it may have
-// written.
+// catchUp waits for the watches to bring what the replica needs, and to catch up, until ctx ends.
+// It has a goroutine of its own. What a replica needs has the keys of each grant that there is, so
+// the inputs have all that it may own. They lose no more than what it owns by no claim that it may
+// have written.
 func (r *Replica) catchUp(ctx context.Context) {
 	for {
 		select {
@@ -406,8 +406,8 @@ func (r *Replica) catchUp(ctx context.Context) {
 	}
 }
 
-// bring has the inputs of the work bring what the replica needs, and catch up where it may get keys:
-// that takes a list.
+// bring has the inputs of the work bring what the replica needs, and catch up where it may get
+// keys: that takes a list.
 func (r *Replica) bring(ctx context.Context, need shardrange.Ranges, behind bool) error {
 	if r.config.Bring != nil {
 		if err := r.config.Bring(ctx, need); err != nil {

@@ -233,8 +233,8 @@ func (d *divided) stop(replicas ...*dividedReplica) {
 }
 
 // TestReplicasHoldTheirPartAlone: with each replica that comes, the others hold less, and what one
-// that leaves had is held by the others. A key that moves has a call by its new owner alone, and no
-// key is taken for one that is gone.
+// that leaves had is held by the others. A key that moves has a call by its new owner alone, and
+// no key is taken for one that is gone.
 func TestReplicasHoldTheirPartAlone(t *testing.T) {
 	divide(t, func(t *testing.T, d *divided) {
 		a := d.join("a")

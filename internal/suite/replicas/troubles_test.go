@@ -76,8 +76,8 @@ func (d *divided) joinOver(name string, l *line) *dividedReplica {
 	return d.joinWith(name, c)
 }
 
-// TestReplicasThatFreezeLoseTheirKeysAndComeBack: no request of a replica gets through for a while.
-// It is the one that proposes plans, or another one.
+// TestReplicasThatFreezeLoseTheirKeysAndComeBack: no request of a replica gets through for a
+// while. It is the one that proposes plans, or another one.
 func TestReplicasThatFreezeLoseTheirKeysAndComeBack(t *testing.T) {
 	divide(t, func(t *testing.T, d *divided) {
 		lines := []*line{{}, {}, {}}
@@ -123,8 +123,8 @@ func TestAReplicaThatDividesOtherwiseHasAllDivideByName(t *testing.T) {
 	})
 }
 
-// TestAShardWhoseWatchesCannotBringItsKeysSaysSoAndTriesAgain: nobody works for these keys until it
-// has their objects, and it keeps those that it has.
+// TestAShardWhoseWatchesCannotBringItsKeysSaysSoAndTriesAgain: nobody works for these keys until
+// it has their objects, and it keeps those that it has.
 func TestAShardWhoseWatchesCannotBringItsKeysSaysSoAndTriesAgain(t *testing.T) {
 	divide(t, func(t *testing.T, d *divided) {
 		l := &line{}

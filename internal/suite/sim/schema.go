@@ -39,8 +39,8 @@ func SchemaOf(o stream.Object) int {
 	return int(n)
 }
 
-// Showed returns an error if the server has never shown an object's version with the schema that it
-// has.
+// Showed returns an error if the server has never shown an object's version with the schema that
+// it has.
 func (s *Server) Showed(resource string, o *unstructured.Unstructured) error {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()

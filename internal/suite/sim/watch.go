@@ -75,8 +75,8 @@ type Watch struct {
 	end     time.Duration
 }
 
-// expire ends a watch that was asked for a short time. It sends a bookmark two seconds before that,
-// as a server does. Longer watches do not end by themselves.
+// expire ends a watch that was asked for a short time. It sends a bookmark two seconds before
+// that, as a server does. Longer watches do not end by themselves.
 func (w *Watch) expire() {
 	if !w.pause(w.end - 2*time.Second) {
 		return

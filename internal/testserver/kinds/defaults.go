@@ -310,8 +310,8 @@ func fillSecret(c map[string]any) {
 	}
 }
 
-// Allocate gives a service what a server allocates for it, unless it had that before: before is nil
-// for a new one. That is after the server has noted who manages the fields. A service has no
+// Allocate gives a service what a server allocates for it, unless it had that before: before is
+// nil for a new one. That is after the server has noted who manages the fields. A service has no
 // address here: nothing listens on it.
 func Allocate(service, before map[string]any) {
 	spec := at(service, "spec")

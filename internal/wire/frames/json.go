@@ -185,8 +185,8 @@ func (b *body) object(member func(key []byte) error) error {
 	})
 }
 
-// plain returns a key as the decoder will read it: a letter may be written as an escape. No decoder
-// reads the keys of a list and of an event after this.
+// plain returns a key as the decoder will read it: a letter may be written as an escape. No
+// decoder reads the keys of a list and of an event after this.
 func plain(key []byte) ([]byte, error) {
 	if key[0] != '"' {
 		return nil, broken("a key that begins with %q", key[0])

@@ -66,8 +66,8 @@ type protobuf interface {
 	Unmarshal([]byte) error
 }
 
-// Protobuf decodes an object into a zero value of the struct type, which into points to. A text that
-// equals a known one is that one, and takes no memory of its own.
+// Protobuf decodes an object into a zero value of the struct type, which into points to. A text
+// that equals a known one is that one, and takes no memory of its own.
 func (p *Plan) Protobuf(raw []byte, into any, known ...string) error {
 	v := reflect.ValueOf(into)
 	if v.Type() != reflect.PointerTo(p.target) {
