@@ -87,7 +87,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		Queries: s.queries(), Translate: s.translate(), PublishService: s.publishService,
 		Lease: kates.LeaderElection{Namespace: s.own, Name: "gateway"},
 	}
-	server, err := serve(s.listen, watched.handler(g, web))
+	server, err := serve(s.listen, watched.handler(g, web, s.external))
 	if err != nil {
 		return err
 	}

@@ -34,8 +34,8 @@ func (o *observers) options() []kates.Option {
 
 func (o *observers) close() { o.page.Close() }
 
-// handler answers probes, and says what the gateway does.
-func (o *observers) handler(g *loops.Gateway, web web) http.Handler {
+// handler answers probes, and says what the gateway does. external: somebody else starts nginx.
+func (o *observers) handler(g *loops.Gateway, web web, external bool) http.Handler {
 	registry := prom.NewRegistry()
 	registry.MustRegister(o.metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &nginxMetrics{g, web})
 	if g.Clusters != nil {
@@ -44,7 +44,7 @@ func (o *observers) handler(g *loops.Gateway, web web) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.Handle("/debug/kates/", local(o.page))
-	mux.Handle("GET /healthz", probe(healthy(g)))
+	mux.Handle("GET /healthz", probe(healthy(g, external)))
 	mux.Handle("GET /readyz", probe(ready(g)))
 	return mux
 }
@@ -62,13 +62,14 @@ func healthOf(client *kates.Client, clusters *fleet.Fleet) health {
 	return client
 }
 
-// healthy is an error if a restart of the gateway may help.
-func healthy(g *loops.Gateway) func(*http.Request) error {
+// healthy is an error if a restart of the gateway may help. It does not help an nginx that somebody
+// else starts: in a pod, the kubelet restarts that container by itself.
+func healthy(g *loops.Gateway, external bool) func(*http.Request) error {
 	return func(r *http.Request) error {
 		if err := healthOf(g.Client, g.Clusters).HealthCheck(r); err != nil {
 			return err
 		}
-		if g.Serving() && !g.Nginx.Alive() {
+		if !external && g.Serving() && !g.Nginx.Alive() {
 			return errors.New("nginx does not run")
 		}
 		return nil

@@ -19,7 +19,7 @@ var gateways = []mutant{
 		new: `	if a.GetGeneration() >= 0 { //`,
 	}, {
 		name: "a refused object has no last good version", says: refusedAlone, file: gatewayRefusals, caught: "TestARefusedObjectIsServedAsItWasAndSaysWhy",
-		old: `	r.good = snap
+		old: `	r.accepted = snap
 `,
 		new: ``,
 	}, {
@@ -37,8 +37,20 @@ var gateways = []mutant{
 		new: `	if l.isolated(`,
 	}, {
 		name: "a late refusal is not reported", says: refusedAlone, file: gatewayLoops, caught: "TestTheReportOfARefusalDoesNotUndoIt",
-		old: `			kates.WithTriggers(g.refusals.changed), `,
+		old: `			kates.WithTriggers(g.refusals.reportAgain), `,
 		new: `			`,
+	}, {
+		name: "what was told is forgotten while nginx looks at the fix", says: refusedAlone, file: "examples/gateway/report/report.go", in: "examples/gateway/loops",
+		caught: "TestTheEndOfARefusalIsToldHoweverLongNginxTakes",
+		old: `				told[r.Object.GetUID()] = before
+`,
+		new: ``,
+	}, {
+		name: "a broken Secret is not reported on itself", says: refusedAlone, file: "examples/gateway/translate/tls.go",
+		caught: "TestABrokenSecretSaysWhatIsWrongAndNothingOfItsContent",
+		old: `		t.problem(found, "InvalidCertificate", "%v", err)
+`,
+		new: ``,
 	}, {
 		name: "an object is blamed for a path of another one", says: refusedAlone, file: "examples/gateway/nginx/blame.go", caught: "TestAPathThatNginxRefusesIsTheFaultOfItsObjectsAlone",
 		old: `			if had == 0 || len(l.Rules) > 0 { //`,

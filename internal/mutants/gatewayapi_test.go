@@ -71,20 +71,20 @@ var gatewayAPI = []mutant{
 		old:    `		if holds(verdict) && t.refusal(r) == "" {`,
 		new:    `		if t.refusal(r) == "" {`,
 	}, {
-		name: "a redirect goes to the port that nginx listens at", says: publicPorts, file: gatewayTranslation + "rules.go",
+		name: "a redirect goes to the port that nginx listens at", says: publicPorts, file: gatewayTranslation + "routerules.go",
 		caught: "TestFiltersAndTimeoutsOfARule",
 		old: `		to.Port = int(l.Port)
 `,
 		new: `		to.Port = l.port
 `,
 	}, {
-		name: "a rule with an unknown filter is served without it", says: filtersHold, file: gatewayTranslation + "rules.go",
+		name: "a rule with an unknown filter is served without it", says: filtersHold, file: gatewayTranslation + "routerules.go",
 		caught: "TestARuleThatCannotBeServedAsItIsWrittenAnswers500",
 		old: `			rule.rule = nginx.Rule{Status: http.StatusInternalServerError}
 `,
 		new: ``,
 	}, {
-		name: "the longer timeout counts", says: filtersHold, file: gatewayTranslation + "rules.go",
+		name: "the longer timeout counts", says: filtersHold, file: gatewayTranslation + "routerules.go",
 		caught: "TestFiltersAndTimeoutsOfARule",
 		old:    `timeout < shortest {`,
 		new:    `timeout > shortest {`,

@@ -20,16 +20,16 @@ type elsewhere struct {
 
 // remote has the endpoints of the other clusters, by the namespace and name of their Services.
 type remote struct {
-	known   chan struct{} // closed when there is a first snapshot
-	changed chan struct{} // has a value when the configuration has to change
-	moved   chan struct{} // has one when endpoints have to be sent
+	known          chan struct{} // closed when there is a first snapshot
+	configureAgain chan struct{} // has a value when the configuration has to change
+	pushAgain      chan struct{} // has one when endpoints have to be sent
 
 	mu       sync.Mutex
 	services map[types.NamespacedName][]*discoveryv1.EndpointSlice
 }
 
 func (r *remote) init() {
-	r.known, r.changed, r.moved = make(chan struct{}), make(chan struct{}, 1), make(chan struct{}, 1)
+	r.known, r.configureAgain, r.pushAgain = make(chan struct{}), make(chan struct{}, 1), make(chan struct{}, 1)
 }
 
 func (r *remote) endpoints() map[types.NamespacedName][]*discoveryv1.EndpointSlice {
@@ -71,8 +71,8 @@ func (r *remote) take(snap *elsewhere) {
 	if first {
 		close(r.known)
 	}
-	signal(r.changed)
-	signal(r.moved)
+	wake(r.configureAgain)
+	wake(r.pushAgain)
 }
 
 // logMissing logs which clusters are missing that were not, and the other way round.

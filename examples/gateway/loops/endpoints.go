@@ -14,13 +14,13 @@ import (
 // upstreams are those whose endpoints are sent to nginx: of the configuration that serves, and of
 // one that nginx is about to load.
 type upstreams struct {
-	changed chan struct{} // has a value when they have to be sent
+	pushAgain chan struct{} // has a value when their endpoints have to be sent
 
 	mu  sync.Mutex
 	ids map[string]bool
 }
 
-func (u *upstreams) init() { u.changed, u.ids = make(chan struct{}, 1), map[string]bool{} }
+func (u *upstreams) init() { u.pushAgain, u.ids = make(chan struct{}, 1), map[string]bool{} }
 
 // add adds those of a configuration that may be loaded.
 func (u *upstreams) add(c *nginx.Config) {
@@ -36,7 +36,7 @@ func (u *upstreams) active(c *nginx.Config) {
 	u.mu.Lock()
 	maps.DeleteFunc(u.ids, func(id string, _ bool) bool { _, used := c.Upstreams[id]; return !used })
 	u.mu.Unlock()
-	signal(u.changed) // some may have changed before they were added
+	wake(u.pushAgain) // some may have changed before they were added
 }
 
 func (u *upstreams) all() []string {
@@ -55,12 +55,13 @@ func (g *Gateway) runEndpoints(ctx context.Context) error {
 	}
 	return kates.Run(ctx, g.Client, push, append(g.queries(), kates.WithName("endpoints"),
 		kates.WithInterval(endpointsInterval), kates.WithBackoff(firstPause, longestPause),
-		kates.WithTriggers(g.upstreams.changed), kates.WithTriggers(g.remote.moved))...)
+		kates.WithTriggers(g.upstreams.pushAgain), kates.WithTriggers(g.remote.pushAgain))...)
 }
 
-func signal(c chan struct{}) {
+// wake has the loop at the other end run once more.
+func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // one waits
+	default: // it will run anyway
 	}
 }

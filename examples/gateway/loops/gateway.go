@@ -1,7 +1,9 @@
-// Package loops is the heart of the gateway: three loops, each with snapshots of its own. Two of
-// them, on each replica, make nginx's configuration, and keep its endpoints current while nginx
-// loads one. The third, on the leader alone, writes what objects are told about it. Start with
-// [Gateway.Run].
+// Package loops is the heart of the gateway: three calls of kates.Run, each with snapshots of its
+// own. Two of them, on each replica, make nginx's configuration, and keep its endpoints current
+// while nginx loads one. The third, on the leader alone, writes what objects are told about it.
+// Beside them one loop asks whether nginx still runs, and one follows other clusters, if there are
+// any. A loop that has something for another one says so by a channel that holds one value, and
+// that is named after what the other one does then. Start with [Gateway.Run].
 package loops
 
 import (
@@ -138,7 +140,7 @@ func (g *Gateway) runConfigure(ctx context.Context, died <-chan struct{}) error 
 		options = append(options, g.queries("Slices")...) // runEndpoints sends them
 	} else {
 		options = append(options, g.queries()...)
-		options = append(options, kates.WithTriggers(g.remote.changed))
+		options = append(options, kates.WithTriggers(g.remote.configureAgain))
 	}
 	return kates.Run(ctx, g.Client, g.configure, options...)
 }
@@ -153,7 +155,7 @@ func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error
 		case err != nil:
 			return err // another try, with the newest snapshot
 		case len(outcome.Refused) > 0:
-			if err := g.refusals.add(snap, outcome.Refused); err != nil {
+			if err := g.refusals.refuse(snap, outcome.Refused); err != nil {
 				return err
 			}
 			continue // with the last good versions in place of those
@@ -161,9 +163,9 @@ func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error
 			return kates.Again(outcome.Again) // nginx was reloaded a moment ago
 		}
 		g.upstreams.active(&desired.Config)
-		g.refusals.taken(snap)
+		g.refusals.accept(snap)
 		if !g.serving.Swap(true) {
-			g.refusals.signal() // the reports have waited for that
+			wake(g.refusals.reportAgain) // the reports have waited for that
 		}
 		if outcome.Reloaded {
 			pause(ctx, configureInterval) // nothing else can be loaded before
@@ -186,7 +188,7 @@ func (g *Gateway) runReport(ctx context.Context) error {
 	for {
 		err := kates.Run(ctx, g.Client, g.report, append(g.queries("Slices"), g.Lease,
 			kates.WithName("reports"), kates.WithInterval(reportInterval), kates.WithQuietOwnWrites(),
-			kates.WithTriggers(g.refusals.changed), kates.WithTriggers(expiry.C))...)
+			kates.WithTriggers(g.refusals.reportAgain), kates.WithTriggers(expiry.C))...)
 		if !errors.Is(err, kates.ErrLeadershipLost) {
 			return err
 		}
@@ -203,13 +205,15 @@ func (g *Gateway) report(ctx context.Context, snap *translate.Snapshot) error {
 	o := g.options(snap)
 	o.ReportsOnly = true
 	desired := translate.Translate(snap, o)
-	unseen := g.refusals.unseen(snap)
-	desired.Reports = slices.DeleteFunc(desired.Reports, func(r translate.Report) bool { return unseen[r.Object.GetUID()] })
+	pending := g.refusals.pending(snap)
+	for i, r := range desired.Reports {
+		desired.Reports[i].Pending = pending[r.Object.GetUID()]
+	}
 	return g.Reports.Write(ctx, desired)
 }
 
 // watchNginx has the configuration applied again when nginx has died, which starts it.
-func (g *Gateway) watchNginx(ctx context.Context, died chan<- struct{}) error {
+func (g *Gateway) watchNginx(ctx context.Context, died chan struct{}) error {
 	tick := time.NewTicker(aliveInterval)
 	defer tick.Stop()
 	for {
@@ -219,10 +223,7 @@ func (g *Gateway) watchNginx(ctx context.Context, died chan<- struct{}) error {
 			return nil
 		}
 		if g.Serving() && !g.Nginx.Alive() {
-			select {
-			case died <- struct{}{}:
-			default: // it is known
-			}
+			wake(died)
 		}
 	}
 }
@@ -243,7 +244,7 @@ func (g *Gateway) queries(quiet ...string) (options []kates.RunOption) {
 func (g *Gateway) options(snap *translate.Snapshot) translate.Options {
 	o := g.Translate
 	o.Now = time.Now()
-	o.Refused = g.refusals.of(snap)
+	o.Refused = g.refusals.inForce(snap)
 	o.Remote = g.remote.endpoints()
 	if service := snap.Services[g.PublishService]; service != nil {
 		o.Published = append([]string{}, o.Published...)

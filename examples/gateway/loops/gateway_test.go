@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
@@ -109,6 +111,38 @@ func TestTheReportOfARefusalDoesNotUndoIt(t *testing.T) {
 		settle()
 		assert.Contains(t, fmt.Sprint(w.parents()[0].Conditions), "no such host: bad.example.org")
 	})
+}
+
+// A report that runs while nginx looks at the fix has nothing to say of the object yet. The end of
+// its problem is told after that.
+func TestTheEndOfARefusalIsToldHoweverLongNginxTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, n := newWorld(t), &fakeNginx{refuses: refuseHosts}
+		_, _ = w.start(n, nil)
+		settle()
+		w.put(ingressOf("web", "bad"))
+		settle()
+		assert.Equal(t, []string{"Refused"}, w.events())
+		n.take(5 * time.Second)
+		w.put(ingressOf("web", "well"))
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []string{"Refused"}, w.events(), "nginx has not taken it yet")
+		settle()
+		assert.Equal(t, []string{"Refused", "Resolved"}, w.events())
+	})
+}
+
+// events are the reasons of all events.
+func (w *world) events() (reasons []string) {
+	w.t.Helper()
+	var all []*eventsv1.Event
+	require.NoError(w.t, w.admin.List(w.t.Context(), kates.Query{Kind: "events.events.k8s.io"}, &all))
+	for _, e := range all {
+		reasons = append(reasons, e.Reason)
+	}
+	slices.Sort(reasons)
+	return reasons
 }
 
 func TestALastGoodVersionThatIsRefusedLaterIsLeftOut(t *testing.T) {

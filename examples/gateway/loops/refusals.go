@@ -14,29 +14,31 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// refusals remembers which objects nginx has refused, and which versions it took before. The loop
-// of the configuration writes it, and all three read it.
+// refusals remembers which objects nginx has refused, and which versions it accepted before. The
+// loop of the configuration writes it, and all three read it. Each loop has snapshots of its own,
+// so a refusal counts while the object of a snapshot asks for what was refused.
 type refusals struct {
-	changed chan struct{} // has a value when the reports have to change
+	reportAgain chan struct{} // has a value when the reports have to change
 
-	mu      sync.Mutex
-	refused map[types.UID]refusal
-	good    *translate.Snapshot // the last one that nginx took
+	mu       sync.Mutex
+	refused  map[types.UID]refusal
+	accepted *translate.Snapshot // the last one, with what was refused of it
 }
 
+// refusal is one object that nginx has refused.
 type refusal struct {
 	object   kates.Object // as it was refused
-	message  string
-	lastGood kates.Object
+	message  string       // of nginx
+	lastGood kates.Object // what is served in its place; nil: nothing
 }
 
 func (r *refusals) init() {
-	r.changed, r.refused, r.good = make(chan struct{}, 1), map[types.UID]refusal{}, &translate.Snapshot{}
+	r.reportAgain, r.refused, r.accepted = make(chan struct{}, 1), map[types.UID]refusal{}, &translate.Snapshot{}
 }
 
-// add notes what nginx has refused of a snapshot. It is an error if nothing of that is new, since
-// the next configuration would be refused as well.
-func (r *refusals) add(snap *translate.Snapshot, refused []nginx.Refusal) error {
+// refuse notes what nginx has refused of a snapshot. It is an error if all of that was known: then
+// the configuration was made without it, and the next one would be refused as well.
+func (r *refusals) refuse(snap *translate.Snapshot, refused []nginx.Refusal) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	news := false
@@ -46,7 +48,7 @@ func (r *refusals) add(snap *translate.Snapshot, refused []nginx.Refusal) error 
 		switch {
 		case o == nil:
 		case !again:
-			r.refused[o.GetUID()] = refusal{o, one.Message, find(r.good, o.GetUID())}
+			r.refused[o.GetUID()] = refusal{o, one.Message, find(r.accepted, o.GetUID())}
 			news = true
 		case !same(o, before.object): // another version of it
 			r.refused[o.GetUID()] = refusal{o, one.Message, before.lastGood}
@@ -57,28 +59,28 @@ func (r *refusals) add(snap *translate.Snapshot, refused []nginx.Refusal) error 
 		}
 	}
 	if !news {
-		return fmt.Errorf("nginx refuses the configuration, though nothing is in it of %s %s/%s: %s",
+		return fmt.Errorf("nginx still refuses the configuration, which has nothing of %s %s/%s any more: %s",
 			refused[0].Object.Kind, refused[0].Object.Namespace, refused[0].Object.Name, refused[0].Message)
 	}
-	r.signal()
+	wake(r.reportAgain)
 	return nil
 }
 
-// taken notes that nginx took a snapshot, but for what it has refused.
-func (r *refusals) taken(snap *translate.Snapshot) {
+// accept notes that nginx serves a snapshot, without what it has refused of it.
+func (r *refusals) accept(snap *translate.Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.good = snap
+	r.accepted = snap
 	for uid, one := range r.refused {
 		if o := find(snap, uid); o == nil || !same(o, one.object) {
 			delete(r.refused, uid) // it is gone, or well
-			r.signal()
+			wake(r.reportAgain)
 		}
 	}
 }
 
-// of returns the refusals that count for a snapshot: those of the objects as they are there.
-func (r *refusals) of(snap *translate.Snapshot) map[types.UID]translate.Refusal {
+// inForce returns the refusals that count for a snapshot: its objects ask for what was refused.
+func (r *refusals) inForce(snap *translate.Snapshot) map[types.UID]translate.Refusal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := map[types.UID]translate.Refusal{}
@@ -90,9 +92,9 @@ func (r *refusals) of(snap *translate.Snapshot) map[types.UID]translate.Refusal 
 	return all
 }
 
-// unseen returns the objects that were refused, and changed since: whether nginx takes them now is
-// not known yet.
-func (r *refusals) unseen(snap *translate.Snapshot) map[types.UID]bool {
+// pending returns the objects that were refused, and ask for something else in this snapshot:
+// whether nginx accepts that is not known yet.
+func (r *refusals) pending(snap *translate.Snapshot) map[types.UID]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := map[types.UID]bool{}
@@ -102,11 +104,6 @@ func (r *refusals) unseen(snap *translate.Snapshot) map[types.UID]bool {
 		}
 	}
 	return all
-}
-
-// signal has the reports written again.
-func (r *refusals) signal() {
-	signal(r.changed)
 }
 
 // same reports whether two versions of an object ask for the same. A status, which the reports

@@ -125,5 +125,6 @@ func (r *renderer) control(w *writer) {
 	})
 }
 
-// controlSocket is in the gateway's folder. Its own folder is closed to all but nginx' master.
+// controlSocket is where nginx takes endpoints, in the gateway's folder. The folder "control" is
+// open to the user of the gateway alone, who may be that of nginx' master, too.
 const controlSocket = "control/socket"

@@ -1,6 +1,7 @@
 // Package nginx serves a configuration with nginx: it renders it, has nginx check it, activates it
 // without losing a request, and says which object is at fault if nginx refuses it. Start with
-// [Config], [Open] and [Nginx.Apply]. The package knows nothing of Kubernetes.
+// [Config], [Open] and [Nginx.Apply]. Of Kubernetes the package
+// knows the names of objects, to say which one is at fault.
 //
 // # Endpoints without a reload
 //

@@ -38,7 +38,8 @@ func NewWriter(client *kates.Client, recorder clientevents.EventRecorder) *Write
 }
 
 // Write brings the statuses to what they should be, and records an event for each problem that the
-// last call did not have. A status that is right is not written. What cannot be written holds up
+// last call did not have. A status that is right is not written, and of an object whose report is
+// pending nothing is. What cannot be written holds up
 // nothing else; the error has it, and the next call tries it again.
 //
 // A new Writer knows of no problem yet: after a restart, and on another leader, each problem is
@@ -51,6 +52,12 @@ func (w *Writer) Write(ctx context.Context, desired *translate.Desired) error {
 	for i, r := range desired.Reports {
 		if ctx.Err() != nil {
 			break
+		}
+		if r.Pending { // what was told of it stays
+			if before := w.told[r.Object.GetUID()]; len(before) > 0 {
+				told[r.Object.GetUID()] = before
+			}
+			continue
 		}
 		if len(r.Problems) > 0 {
 			told[r.Object.GetUID()] = r.Problems

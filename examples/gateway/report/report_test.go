@@ -290,6 +290,7 @@ func TestAnEventIsRecordedForEachNewProblem(t *testing.T) {
 		{"nothing new", with(x, y, z), nil},
 		{"less", with(x), nil},
 		{"one again", with(x, y), []string{"Warning InvalidBackend x; y"}},
+		{"not known yet", desired(translate.Report{Object: a, Pending: true}, translate.Report{Object: c.ingress("b")}), nil},
 		{"all over", with(), []string{"Normal Resolved it is served as it is written"}},
 		{"still over", with(), nil},
 		{"100% of it again", with(translate.Problem{Reason: "Odd", Message: "100%d"}), []string{"Warning Odd 100%d"}},

@@ -35,7 +35,7 @@ var (
 		return nil
 	})
 
-	// certificateOnly drops the secrets that are none of this program's business.
+	// certificateOnly drops what a Secret has beside a certificate and its key.
 	certificateOnly = kates.TransformOf(func(s *corev1.Secret) error {
 		s.Annotations = nil
 		maps.DeleteFunc(s.Data, func(key string, _ []byte) bool {

@@ -43,6 +43,7 @@ func (t *translation) certificate(namespace, secret string) (id string, err erro
 	t.report(found) // so that the end of its problems is told
 	pair, err := keyPairOf(s)
 	if err != nil {
+		t.problem(found, "InvalidCertificate", "%v", err)
 		return "", fmt.Errorf("the Secret %s cannot be used: %w", name, err)
 	}
 	// Of Secrets with the same content, one is named as the source, whatever their order.

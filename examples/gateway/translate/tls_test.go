@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 	"weak"
@@ -67,6 +68,9 @@ func TestABrokenSecretSaysWhatIsWrongAndNothingOfItsContent(t *testing.T) {
 			assert.NotContains(t, err.Error(), mark)
 			assert.Empty(t, id)
 			assert.Empty(t, tr.config.Certificates)
+			reports := tr.sorted()
+			require.Len(t, reports, 1, "on the Secret itself")
+			assert.Equal(t, []Problem{{"InvalidCertificate", strings.TrimPrefix(test.want, "the Secret prod/s cannot be used: ")}}, reports[0].Problems)
 		})
 	}
 	_, err := withSecrets(t, Options{}).certificate("prod", "none")

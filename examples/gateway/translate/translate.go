@@ -1,6 +1,6 @@
 // Package translate makes the configuration of nginx, and what the status of each object should
 // say, of one snapshot. It is a pure function of the snapshot and Options: no state, no I/O, no
-// clock (but for parsed certificates, which are remembered).
+// clock. Parsed certificates are remembered, which changes no result.
 package translate
 
 import (
@@ -91,6 +91,8 @@ type Report struct {
 	Status any
 	// Problems are what is wrong with it, in a stable order.
 	Problems []Problem
+	// Pending: nginx has not judged this version yet, so nothing new is known of the object.
+	Pending bool
 }
 
 // Problem is one thing that is wrong with an object. It never harms another object.
