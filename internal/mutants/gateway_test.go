@@ -83,8 +83,8 @@ var gateways = []mutant{
 `,
 	}, {
 		name: "changes in other clusters are not served", says: gatewayHeals, file: gatewayRemote, caught: "TestEndpointsOfOtherClustersAreServedAndStayWhenTheyDoNotAnswer",
-		old: `	signal(r.changed)
-	signal(r.moved)
+		old: `	wake(r.configureAgain)
+	wake(r.pushAgain)
 `,
 		new: ``,
 	}, {

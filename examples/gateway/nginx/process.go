@@ -69,12 +69,25 @@ func (n *Nginx) start(ctx context.Context, hash string) error {
 		_ = cmd.Wait()
 	}()
 	if err := n.wait(ctx, hash, ended); err != nil {
-		// It must not serve later on, when nobody expects it.
-		_ = cmd.Process.Kill()
-		<-ended
+		dismiss(cmd.Process.Pid, ended)
 		return fmt.Errorf("start nginx: %w", err)
 	}
 	return nil
+}
+
+// stopsWithin is how long a master may take to end its workers at once.
+const stopsWithin = 5 * time.Second
+
+// dismiss ends a master that has just started, and all of its workers: none of them must serve
+// later on, when nobody expects it. Workers of a master that is killed would.
+func dismiss(master int, ended <-chan struct{}) {
+	_ = syscall.Kill(master, syscall.SIGTERM)
+	select {
+	case <-ended:
+	case <-time.After(stopsWithin):
+	}
+	_ = syscall.Kill(-master, syscall.SIGKILL) // all of its session that are left
+	<-ended
 }
 
 // dismissOrphans has workers of a killed master finish, and close their listening sockets, so that

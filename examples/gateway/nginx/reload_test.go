@@ -8,7 +8,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -181,6 +183,38 @@ func TestAnAddressThatIsTakenIsAnErrorAndTheLastConfigurationServesOn(t *testing
 	require.Error(t, err)
 	assert.Equal(t, active, read(t, s.path("nginx.conf")))
 	assert.Equal(t, 200, s.get("http://a.example.com/").StatusCode)
+}
+
+// TestAnNginxThatDoesNotStartLeavesNoWorkerBehind: one whose master does not end by itself, and whose
+// worker would serve on without it.
+func TestAnNginxThatDoesNotStartLeavesNoWorkerBehind(t *testing.T) {
+	installed, err := find(Options{})
+	require.NoError(t, err)
+	dir := t.TempDir()
+	binary, worker := filepath.Join(dir, "nginx"), filepath.Join(dir, "worker")
+	script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *daemon*) sleep 600 & echo $! >%s.new; mv %[1]s.new %[1]s; wait;; *) exec %s \"$@\";; esac\n",
+		worker, installed.binary)
+	require.NoError(t, os.WriteFile(binary, []byte(script), 0o700))
+	s := open(t, func(o *Options) { o.Binary = binary })
+	ctx, cancel := context.WithCancel(t.Context())
+	pid := make(chan int, 1)
+	go func() { // until the worker is there
+		for ctx.Err() == nil {
+			text, _ := os.ReadFile(worker)
+			if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+				pid <- n
+				cancel()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	_, err = s.Apply(ctx, s.config(s.server("s.example.com", at(Prefix, "/", to("up")))))
+	require.ErrorContains(t, err, "start nginx")
+	n := <-pid
+	eventually(t, func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n))
+		return err != nil || strings.Contains(string(stat), ") Z ") // nobody may have waited for it
+	})
 }
 
 func TestServersAreChosenByTheirNameInTLS(t *testing.T) {
