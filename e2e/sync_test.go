@@ -54,6 +54,32 @@ func TestG2SyncReturnsWhenALateWatchHasCaughtUp(t *testing.T) {
 	}
 }
 
+// TestG2ASyncOfManyObjectsListsOne: also while nothing changes, since the server says that by a
+// bookmark. A server that is slow to say so is asked for all of them, so one Sync of many counts.
+func TestG2ASyncOfManyObjectsListsOne(t *testing.T) {
+	t.Parallel()
+	f := newFollower(t, nil, kates.Tuning{Lists: kates.PagedLists, PageSize: 2})
+	for round := range 4 { // leaves eight
+		f.change(round)
+	}
+	f.start()
+	f.arrive()
+	listed := katestest.Match{Verb: "list", Resource: "configmaps"}
+	require.Eventually(t, func() bool {
+		before := len(f.faults.Requests(listed))
+		require.NoError(t, f.client.Sync(t.Context()))
+		all := f.faults.Requests(listed)[before:]
+		for _, r := range all {
+			if r.Query.Get("limit") != "1" {
+				return false
+			}
+		}
+		return len(all) > 0
+	}, 3*time.Minute, time.Millisecond)
+	f.arrive()
+	f.quiet()
+}
+
 func TestG2SyncSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	f := newFollower(t, nil)

@@ -154,6 +154,7 @@ func (s syncing) goalAt(ctx context.Context, rv string, news <-chan struct{}) (g
 }
 
 func (s syncing) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, err error) {
+	o.Limit = s.config.PageSize
 	g.rv, err = Pages(ctx, patiently(s.source.ListItems), o, func() func(runtime.Object) error {
 		g.versions, g.objects = make(map[Key]string), make(map[Key]Object)
 		return func(item runtime.Object) error {

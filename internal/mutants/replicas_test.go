@@ -30,7 +30,13 @@ var replicas = []mutant{
 	{
 		name: "a membership counts gains anew", says: "a turn from before belongs to no later membership", file: shardCore,
 		caught: "TestATurnFromBeforeAMembershipWasLostIsNoneOfTheNext",
-		old:    `ownership{gains: c.keys.gains}`, new: `ownership{}`,
+		old:    `ownership{gains: c.keys.gains, lapses: c.keys.lapses}`, new: `ownership{lapses: c.keys.lapses}`,
+	},
+	{
+		name: "a lease that had run out is renewed in silence", says: "whoever was refused a key meanwhile is told to try again", file: shardAnswer,
+		caught: "TestALateRenewalIsReported",
+		old: `			c.keys.lapses++
+`, new: ``,
 	},
 	{
 		name: "a missing namespace is a rival's doing", says: "a creation that finds nothing is no rival's doing", file: "internal/lease/lock.go",

@@ -51,6 +51,9 @@ func (c *core) updated(w write, got peer, sent, now time.Time, err error) {
 	switch {
 	case !c.own.joined() || c.own.uid != w.uid:
 	case err == nil:
+		if c.own.age(now) >= c.config.LeaseDuration {
+			c.keys.lapses++
+		}
 		c.own.sent, c.own.next, c.own.stored = sent, sent.Add(c.config.RetryPeriod), certain
 		c.claims(got)
 	case apierrors.IsNotFound(err):

@@ -90,7 +90,7 @@ func (c *core) mine(key Key, now time.Time) bool {
 // lose ends the membership.
 func (c *core) lose(why error) {
 	c.own.leave()
-	c.keys = ownership{gains: c.keys.gains} // a turn from before belongs to no later membership
+	c.keys = ownership{gains: c.keys.gains, lapses: c.keys.lapses} // a turn from before belongs to no later membership
 	for _, t := range c.running {
 		t.revoke(fmt.Errorf("%w: %w", ErrLost, why))
 	}

@@ -82,6 +82,25 @@ func TestALeaseCountsFromWhenItsRenewalWasSent(t *testing.T) {
 	require.ErrorIs(t, s.held(held, at.Add(15*time.Second)), ErrLost)
 }
 
+// TestALateRenewalIsReported: whoever was refused a key meanwhile has to be told to try again.
+func TestALateRenewalIsReported(t *testing.T) {
+	s := joined(t)
+	before := s.keys.standing()
+	at := start.Add(9 * time.Second)
+	s.ask(at, update, 6*time.Second-1)
+	assert.Equal(t, before, s.keys.standing(), "the lease did not run out")
+	at = at.Add(9 * time.Second)
+	w, _ := s.todo(at)
+	require.Equal(t, update, w.verb)
+	s.sends(w, at)
+	late := at.Add(6 * time.Second)
+	assert.False(t, s.mine(named("key"), late), "it has")
+	s.answered(w, s.lease, at, late, nil)
+	assert.True(t, s.mine(named("key"), late))
+	assert.NotEqual(t, before, s.keys.standing())
+	assert.False(t, s.keys.standing().behind(), "no other had the keys: nothing has to catch up")
+}
+
 func TestAClaimCountsWhenItHasComeBack(t *testing.T) {
 	s := newScripted(t)
 	s.observe(nil, start)

@@ -12,6 +12,7 @@ type ownership struct {
 	grants    []*grant // one per state since the last catch-up; the last is current
 	caught    bool     // the watches are as new as the first grant
 	gains     uint64   // how often the replica may have got keys
+	lapses    uint64   // how often the Lease was renewed after it had run out, and nobody had seen it
 }
 
 // has reports whether the replica owns the key by every grant.
@@ -38,13 +39,14 @@ func (o *ownership) current() *grant {
 type standing struct {
 	first, last *grant // those between change with them
 	caught      bool
+	lapses      uint64 // keys had no owner for a while
 }
 
 func (o *ownership) standing() standing {
 	if len(o.grants) == 0 {
 		return standing{}
 	}
-	return standing{o.grants[0], o.current(), o.caught}
+	return standing{o.grants[0], o.current(), o.caught, o.lapses}
 }
 
 // behind reports whether the watches have to catch up with the last grant.
