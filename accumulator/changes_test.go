@@ -3,6 +3,7 @@ package accumulator
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/accumulator/collect"
@@ -113,6 +115,44 @@ func TestG1QueriesThatAreAddedTogetherAppearInOneSnapshot(t *testing.T) {
 		require.True(t, signalled(a))
 		assert.Equal(t, []string{"+b", "+c"}, told(update(t, a, &snap)))
 	})
+}
+
+// TestG8ARefusalThatPassesEmptiesNoFieldWhoseQueryIsReplaced: an optional query counts as empty when
+// the server keeps refusing it. What is shown already waits for longer than what is not.
+func TestG8ARefusalThatPassesEmptiesNoFieldWhoseQueryIsReplaced(t *testing.T) {
+	for name, refusals := range map[string]int{"a moment": 5, "for good": 1 << 30} {
+		t.Run(name, func(t *testing.T) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				s.Create("as", sim.In("ns", "x"))
+				q := over("A", "as", "ns")
+				q.Optional = true
+				a := watching(t, streams, collect.Options{}, q)
+				require.True(t, signalled(a))
+				var snap two
+				require.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
+				var refused atomic.Int64
+				s.Failing(func(_, of string) error {
+					if of == "as" && refused.Add(1) <= int64(refusals) {
+						return apierrors.NewForbidden(schema.GroupResource{Resource: of}, "", errors.New("no role"))
+					}
+					return nil
+				})
+				var err error
+				q.Labels, err = labels.Parse("!none")
+				require.NoError(t, err)
+				require.NoError(t, a.Replace(t.Context(), q))
+				for refused.Load() < 5 {
+					assert.Empty(t, told(update(t, a, &snap)))
+					assert.Equal(t, []string{"x"}, sim.Names(snap.A))
+					sim.After(100 * time.Millisecond)
+				}
+				sim.After(5 * time.Minute)
+				update(t, a, &snap)
+				assert.False(t, a.Status()[0].Changing)
+				assert.Equal(t, name == "for good", len(snap.A) == 0)
+			})
+		})
+	}
 }
 
 func TestG8ASuccessorThatNeverCompletesLeavesTheOldQueryInUseAndSaysSo(t *testing.T) {

@@ -143,9 +143,11 @@ func (r *replaceable) Fresh() bool {
 	return now.passed(r.past(now))
 }
 
+// Settled also waits for a right to come back that the successor lacks, and that the union had
+// which it replaces: objects that are shown do not go away by a refusal that may pass (G8).
 func (r *replaceable) Settled() bool {
-	_, next := r.both()
-	return next != nil && next.Phase() >= Complete && next.passed(r.past(next))
+	now, next := r.both()
+	return next != nil && next.Phase() >= Complete && next.passed(r.past(next)) && !next.lacks(now)
 }
 
 func (r *replaceable) Try() bool {

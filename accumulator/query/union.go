@@ -95,6 +95,23 @@ func phaseOf(all []*stream.Listener) Phase {
 	return phase
 }
 
+// lacks reports whether the server refuses, for not very long yet, to list what another union of
+// the kind has.
+func (u *union) lacks(other *union) bool {
+	parts, spaces := u.current()
+	theirs, theirSpaces := other.current()
+	pending := func(l *stream.Listener) bool { st := l.State(); return st.Refused && !st.Lasting }
+	if spaces != nil && theirSpaces != nil && pending(spaces) && theirSpaces.State().Ready() {
+		return true
+	}
+	return slices.ContainsFunc(parts, func(p *part) bool {
+		return pending(p.listener) && slices.ContainsFunc(theirs, func(had *part) bool {
+			ns := had.listener.Namespace()
+			return (ns == "" || ns == p.listener.Namespace()) && had.ready()
+		})
+	})
+}
+
 func (u *union) News() bool {
 	u.mu.Lock()
 	parts, spaces, regroup := u.parts, u.spaces, u.regroup || u.caughtUp

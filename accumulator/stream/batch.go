@@ -46,6 +46,8 @@ type ListenerState struct {
 	// Refused: there is certainly no first list. The server keeps refusing it, or the resource is
 	// gone.
 	Refused bool
+	// Lasting: it has been so for half a minute or so, or the resource is gone.
+	Lasting bool
 	// News: there is something worth a signal.
 	News bool
 	// PositionRV is the version up to which the watch has delivered everything.

@@ -34,6 +34,10 @@ const (
 // empty: one refusal may come from an authorizer that is starting.
 const forbiddenForGood = 2
 
+// forbiddenForLong is how often in a row that has to be so until nobody waits for the right to come
+// back who has shown the objects before: with the pauses between, half a minute or so.
+const forbiddenForLong = 8
+
 // health is how a stream's requests fare. The stream's lock guards it.
 type health struct {
 	state     State

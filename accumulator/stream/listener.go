@@ -171,6 +171,7 @@ func (l *Listener) State() ListenerState {
 	st := ListenerState{
 		Health: s.health.state, Gone: s.health.gone,
 		Refused:    !synced && (s.health.forbidden >= forbiddenForGood || s.health.gone),
+		Lasting:    !synced && (s.health.forbidden >= forbiddenForLong || s.health.gone),
 		PositionRV: s.store.view.Position(),
 	}
 	switch {

@@ -21,7 +21,8 @@ func (s *Set) Sync(ctx context.Context) error {
 
 // SyncAll is [Set.Sync] for the streams of some listeners, for a caller that must go on with what
 // can be had: where the server refuses the list for lack of rights, or has no such resource, and
-// says so again, what is shown stays as it is, and that is no error.
+// says so again, what is shown stays as it is, and that is no error. Where something is shown, it
+// has to say so for some seconds: the right may come back.
 func SyncAll(ctx context.Context, listeners []*Listener) error {
 	var all []*stream
 	for _, l := range listeners {
@@ -30,15 +31,20 @@ func SyncAll(ctx context.Context, listeners []*Listener) error {
 		}
 	}
 	return syncAll(all, func(st *stream) error {
+		most, pause := forbiddenForGood, askAgain
+		if st.hasList() {
+			most = forbiddenForLong
+		}
 		for refused := 1; ; refused++ {
 			err := syncing{st}.to(ctx, "")
 			if err == nil || ctx.Err() != nil || classify(err) == Retrying {
 				return err
 			}
-			if refused == forbiddenForGood {
+			if refused == most {
 				return nil
 			}
-			Sleep(ctx, askAgain)
+			Sleep(ctx, pause)
+			pause *= 2
 		}
 	})
 }
@@ -53,8 +59,16 @@ func (l *Listener) CatchUp(ctx context.Context, rv string) (listRV string, err e
 	return syncing{l.stream}.upTo(ctx, rv)
 }
 
-// askAgain is how soon a server that has refused is asked again.
+// askAgain is how soon a server that has refused is asked again. Each pause is twice as long as the
+// one before.
 const askAgain = 100 * time.Millisecond
+
+// hasList reports whether the stream has its whole list.
+func (s *stream) hasList() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.progress.synced
+}
 
 func syncAll(all []*stream, sync func(*stream) error) error {
 	done := make(chan error, len(all))

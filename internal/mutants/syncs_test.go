@@ -10,6 +10,12 @@ const (
 // syncs are mistakes in a Sync of many objects.
 var syncs = []mutant{
 	{
+		name: "a refusal that passes empties the field of a query that is replaced", says: "a refusal that may pass takes nothing away that is shown", file: "accumulator/query/replaceable.go",
+		in: "accumulator", caught: "TestG8ARefusalThatPassesEmptiesNoFieldWhoseQueryIsReplaced",
+		old: `next.passed(r.past(next)) && !next.lacks(now)`,
+		new: `next.passed(r.past(next)) && (now != nil || !next.lacks(now))`,
+	},
+	{
 		name: "a short watch has told everything when it ends", says: fewAsked, file: shortWatch, in: "accumulator", caught: listedAll,
 		old: `recent: true}, r.done`, new: `recent: true}, true`,
 	},
