@@ -157,7 +157,7 @@ var elections = []mutant{
 	{
 		name: "a refused kind keeps a leader from its work", says: "a kind that the server refuses is left as it is", file: "accumulator/stream/sync.go", in: "kates",
 		caught: "TestANewLeaderDoesNotActOnAnOldSnapshot",
-		old:    `if refused == most {`, new: `if refused < 0 {`,
+		old:    `if refused == most {`, new: `if refused == -most {`,
 	},
 	{
 		name: "who has lost is not told why", says: "the function's context is cancelled", file: lead, in: "kates",
