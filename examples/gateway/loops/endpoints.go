@@ -31,12 +31,12 @@ func (u *upstreams) add(c *nginx.Config) {
 	}
 }
 
-// active forgets all but those of a configuration that serves.
-func (u *upstreams) active(c *nginx.Config) {
+// keepOnly forgets all but those of a configuration that serves.
+func (u *upstreams) keepOnly(c *nginx.Config) {
 	u.mu.Lock()
 	maps.DeleteFunc(u.ids, func(id string, _ bool) bool { _, used := c.Upstreams[id]; return !used })
 	u.mu.Unlock()
-	wake(u.pushAgain) // some may have changed before they were added
+	wake(u.pushAgain) // the loop of endpoints did not know the new ones yet
 }
 
 func (u *upstreams) all() []string {
@@ -45,12 +45,13 @@ func (u *upstreams) all() []string {
 	return slices.Collect(maps.Keys(u.ids))
 }
 
-// runEndpoints runs on each replica, beside runConfigure: that waits for nginx while it checks a
-// configuration and loads it, for seconds if it is large.
+// runEndpoints runs on each replica whose nginx takes endpoints without a reload. runConfigure
+// cannot do it: that waits for nginx while it checks a configuration and loads it, for seconds if
+// it is large.
 func (g *Gateway) runEndpoints(ctx context.Context) error {
 	var follow translate.Endpoints
 	push := func(ctx context.Context, snap *translate.Snapshot) error {
-		_, err := g.Nginx.Push(ctx, follow.Of(snap, g.options(snap), g.upstreams.all()))
+		_, err := g.Nginx.Push(ctx, follow.Of(snap, g.translateOptions(snap), g.upstreams.all()))
 		return err
 	}
 	return kates.Run(ctx, g.Client, push, append(g.queries(), kates.WithName("endpoints"),

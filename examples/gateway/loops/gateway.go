@@ -1,9 +1,8 @@
 // Package loops is the heart of the gateway: three calls of kates.Run, each with snapshots of its
-// own. Two of them, on each replica, make nginx's configuration, and keep its endpoints current
-// while nginx loads one. The third, on the leader alone, writes what objects are told about it.
+// own. Two of them, on each replica, make nginx's configuration, and send it the endpoints. The third, on the leader alone, writes what objects are told about it.
 // Beside them one loop asks whether nginx still runs, and one follows other clusters, if there are
-// any. A loop that has something for another one says so by a channel that holds one value, and
-// that is named after what the other one does then. Start with [Gateway.Run].
+// any. A loop wakes another one by a channel that holds one value: reportAgain, pushAgain,
+// configureAgain, or died. Start with [Gateway.Run].
 package loops
 
 import (
@@ -71,7 +70,7 @@ const (
 	hangs             = 10 * time.Minute // a configuration that takes so long never ends
 	// Certificates expire though nothing changes.
 	expiryInterval = time.Hour
-	// While nginx cannot be reached, or the disk is full, endpoints wait for the next try.
+	// While nginx cannot be reached, or the disk is full, a loop waits for the next try.
 	firstPause, longestPause = 100 * time.Millisecond, 2 * time.Second
 )
 
@@ -86,9 +85,11 @@ func (g *Gateway) Run(ctx context.Context) error {
 	died := make(chan struct{}, 1)
 	loops := []func() error{
 		func() error { return g.patient(ctx, func() error { return g.runConfigure(ctx, died) }) },
-		func() error { return g.patient(ctx, func() error { return g.runEndpoints(ctx) }) },
 		func() error { return g.patient(ctx, func() error { return g.runReport(ctx) }) },
 		func() error { return g.watchNginx(ctx, died) },
+	}
+	if g.Nginx.Pushes() {
+		loops = append(loops, func() error { return g.patient(ctx, func() error { return g.runEndpoints(ctx) }) })
 	}
 	if g.Clusters != nil {
 		loops = append(loops, func() error { return g.watchClusters(ctx) })
@@ -123,7 +124,7 @@ func (g *Gateway) patient(ctx context.Context, loop func() error) error {
 func (g *Gateway) Serving() bool { return g.serving.Load() }
 
 // runConfigure runs on each replica. The first snapshot is complete, and other clusters are
-// waited for, so nginx never gets half a configuration.
+// waited for, each for half a minute at most. So nginx never gets half a configuration.
 func (g *Gateway) runConfigure(ctx context.Context, died <-chan struct{}) error {
 	if g.Clusters != nil {
 		select {
@@ -148,7 +149,7 @@ func (g *Gateway) runConfigure(ctx context.Context, died <-chan struct{}) error 
 // configure makes nginx serve what a snapshot says.
 func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error {
 	for {
-		desired := translate.Translate(snap, g.options(snap))
+		desired := translate.Translate(snap, g.translateOptions(snap))
 		g.upstreams.add(&desired.Config)
 		outcome, err := g.Nginx.Apply(ctx, &desired.Config)
 		switch {
@@ -160,15 +161,16 @@ func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error
 			}
 			continue // with the last good versions in place of those
 		case outcome.Again > 0:
-			return kates.Again(outcome.Again) // nginx was reloaded a moment ago
+			return kates.Again(outcome.Again) // an earlier process has reloaded nginx a moment ago
 		}
-		g.upstreams.active(&desired.Config)
+		g.upstreams.keepOnly(&desired.Config)
 		g.refusals.accept(snap)
 		if !g.serving.Swap(true) {
 			wake(g.refusals.reportAgain) // the reports have waited for that
 		}
 		if outcome.Reloaded {
-			pause(ctx, configureInterval) // nothing else can be loaded before
+			// What changes meanwhile is in the next snapshot: Apply would have it wait as long.
+			pause(ctx, configureInterval)
 		}
 		return nil
 	}
@@ -196,13 +198,13 @@ func (g *Gateway) runReport(ctx context.Context) error {
 }
 
 // report tells objects what has become of them. Its snapshot is its own: it has all that the
-// former leader wrote. Nothing is reported before something is served, and nothing about an object
-// that nginx has refused and that was changed since, until nginx has seen it.
+// former leader wrote. Nothing is reported before something is served. About an object that nginx
+// has refused, and that was changed since, nothing new is reported until nginx has judged it.
 func (g *Gateway) report(ctx context.Context, snap *translate.Snapshot) error {
 	if !g.Serving() {
 		return nil // called again when that changes
 	}
-	o := g.options(snap)
+	o := g.translateOptions(snap)
 	o.ReportsOnly = true
 	desired := translate.Translate(snap, o)
 	pending := g.refusals.pending(snap)
@@ -212,7 +214,8 @@ func (g *Gateway) report(ctx context.Context, snap *translate.Snapshot) error {
 	return g.Reports.Write(ctx, desired)
 }
 
-// watchNginx has the configuration applied again when nginx has died, which starts it.
+// watchNginx has the configuration applied again when nginx has died: then Apply starts it, or
+// waits for who does.
 func (g *Gateway) watchNginx(ctx context.Context, died chan struct{}) error {
 	tick := time.NewTicker(aliveInterval)
 	defer tick.Stop()
@@ -240,8 +243,8 @@ func (g *Gateway) queries(quiet ...string) (options []kates.RunOption) {
 	return options
 }
 
-// options adds to Translate what changes.
-func (g *Gateway) options(snap *translate.Snapshot) translate.Options {
+// translateOptions are those of Translate, with what changes.
+func (g *Gateway) translateOptions(snap *translate.Snapshot) translate.Options {
 	o := g.Translate
 	o.Now = time.Now()
 	o.Refused = g.refusals.inForce(snap)

@@ -198,7 +198,7 @@ func TestAnObjectThatIsRefusedAtTheStartIsLeftOut(t *testing.T) {
 func (w *world) problems(g *Gateway) (text string) {
 	w.t.Helper()
 	snap := katestest.Snapshot[translate.Snapshot](w.t, g.Client, g.Queries...)
-	for _, r := range translate.Translate(snap, g.options(snap)).Reports {
+	for _, r := range translate.Translate(snap, g.translateOptions(snap)).Reports {
 		for _, p := range r.Problems {
 			text += p.Message + "\n"
 		}
@@ -377,7 +377,7 @@ func (m *manyReports) Write(ctx context.Context, d *translate.Desired) error {
 
 func TestEndpointsDoNotWaitForAConfigurationAndNeedNoReport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, n, reports := newWorld(t), &fakeNginx{}, &manyReports{}
+		w, n, reports := newWorld(t), &fakeNginx{pushes: true}, &manyReports{}
 		_, _ = w.start(n, func(g *Gateway) { reports.Reports, g.Reports = g.Reports, reports })
 		settle()
 		_, last := n.endpoints()

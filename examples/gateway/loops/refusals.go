@@ -15,14 +15,14 @@ import (
 )
 
 // refusals remembers which objects nginx has refused, and which versions it accepted before. The
-// loop of the configuration writes it, and all three read it. Each loop has snapshots of its own,
+// loop of the configuration writes it, and that of the reports reads it, too. Each loop has snapshots of its own,
 // so a refusal counts while the object of a snapshot asks for what was refused.
 type refusals struct {
 	reportAgain chan struct{} // has a value when the reports have to change
 
 	mu       sync.Mutex
 	refused  map[types.UID]refusal
-	accepted *translate.Snapshot // the last one, with what was refused of it
+	accepted *translate.Snapshot // the last one that is served; what is in refused is not
 }
 
 // refusal is one object that nginx has refused.
@@ -36,8 +36,8 @@ func (r *refusals) init() {
 	r.reportAgain, r.refused, r.accepted = make(chan struct{}, 1), map[types.UID]refusal{}, &translate.Snapshot{}
 }
 
-// refuse notes what nginx has refused of a snapshot. It is an error if all of that was known: then
-// the configuration was made without it, and the next one would be refused as well.
+// refuse notes what nginx has refused of a snapshot. It is an error if nothing of it is new: the
+// next configuration would be the same.
 func (r *refusals) refuse(snap *translate.Snapshot, refused []nginx.Refusal) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

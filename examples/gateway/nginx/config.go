@@ -21,18 +21,20 @@ type Config struct {
 
 // Settings are those of the whole gateway.
 type Settings struct {
-	Workers         int           // 0: one for each core
-	Connections     int           // of each worker
-	MaxBodyBytes    int64         // 0: no limit
-	ConnectTimeout  time.Duration // to an endpoint
-	ReadTimeout     time.Duration // between two reads from an endpoint, and two writes to it
-	KeepAlive       time.Duration // of an idle connection of a client
-	DrainTimeout    time.Duration // how long workers of the last configuration may finish
-	AccessLog       bool
-	ServerTokens    bool
-	ProxyHeaders    bool // X-Forwarded-For, -Proto, -Host, -Port and X-Real-IP
-	RetryEndpoints  int  // how many endpoints a request is tried on; 1 is no other try
-	KeepConnections int  // idle connections to endpoints, kept by each worker for each upstream
+	Workers        int           // 0: one for each core
+	Connections    int           // of each worker
+	MaxBodyBytes   int64         // 0: no limit
+	ConnectTimeout time.Duration // to an endpoint
+	ReadTimeout    time.Duration // between two reads from an endpoint, and two writes to it
+	KeepAlive      time.Duration // of an idle connection of a client
+	DrainTimeout   time.Duration // how long workers of the last configuration may finish
+	AccessLog      bool
+	ServerTokens   bool
+	ProxyHeaders   bool // X-Forwarded-For, -Proto, -Host, -Port and X-Real-IP
+	RetryEndpoints int  // how many endpoints a request is tried on; 1 is no other try
+	// KeepConnections is how many idle connections to endpoints each worker keeps: this many for
+	// each upstream, all in one pool with Lua.
+	KeepConnections int
 }
 
 // Object names the object that a part of the configuration comes from.
@@ -92,7 +94,7 @@ type Rule struct {
 	// One of these three. Status is the answer if it is not 0.
 	Status   int
 	Redirect *Redirect
-	Backends []Backend // by weight
+	Backends []Backend // one of them, by their weights
 
 	// MatchedPrefix is the prefix that the rule was written for: what Redirect and Rewrite
 	// replace. It differs from the location's path where the rule stands in a longer location.

@@ -1,6 +1,6 @@
 // Package translate makes the configuration of nginx, and what the status of each object should
 // say, of one snapshot. It is a pure function of the snapshot and Options: no state, no I/O, no
-// clock. Parsed certificates are remembered, which changes no result.
+// clock. Parsed certificates are remembered, which changes no result. [Endpoints] alone has a state.
 package translate
 
 import (
@@ -69,7 +69,7 @@ type Options struct {
 
 // Refusal is nginx' refusal of an object.
 type Refusal struct {
-	Version string // of the object in this snapshot, which asks for what was refused
+	Version string // the resource version of the object that it counts for
 	Message string // of nginx
 	// LastGood is the last version that nginx took: it is served instead. nil: none.
 	LastGood kates.Object
@@ -78,7 +78,8 @@ type Refusal struct {
 // Desired is what there should be.
 type Desired struct {
 	Config nginx.Config
-	// Reports are by kind, namespace and name. Each object of ours has one.
+	// Reports are by kind, namespace and name. Each Ingress, GatewayClass, Gateway and Route of
+	// this controller has one, each Secret that is served, and the settings if they are wrong.
 	Reports []Report
 }
 
@@ -91,7 +92,8 @@ type Report struct {
 	Status any
 	// Problems are what is wrong with it, in a stable order.
 	Problems []Problem
-	// Pending: nginx has not judged this version yet, so nothing new is known of the object.
+	// Pending: nginx has refused the object as it was, and has not judged it as it is. So nothing
+	// new is known of it. Package loops sets it.
 	Pending bool
 }
 
