@@ -62,8 +62,8 @@ func healthOf(client *kates.Client, clusters *fleet.Fleet) health {
 	return client
 }
 
-// healthy is an error if a restart of the gateway may help. It does not help an nginx that somebody
-// else starts: in a pod, the kubelet restarts that container by itself.
+// healthy is an error if a restart of the gateway may help. It does not help an nginx that
+// somebody else starts: in a pod, the kubelet restarts that container by itself.
 func healthy(g *loops.Gateway, external bool) func(*http.Request) error {
 	return func(r *http.Request) error {
 		if err := healthOf(g.Client, g.Clusters).HealthCheck(r); err != nil {

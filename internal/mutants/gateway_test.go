@@ -37,7 +37,7 @@ var gateways = []mutant{
 		new: `	if l.isolated(`,
 	}, {
 		name: "a late refusal is not reported", says: refusedAlone, file: gatewayLoops, caught: "TestTheReportOfARefusalDoesNotUndoIt",
-		old: `			kates.WithTriggers(g.refusals.reportAgain), `,
+		old: `			kates.WithTriggers(g.wakes.report), `,
 		new: `			`,
 	}, {
 		name: "what was told is forgotten while nginx looks at the fix", says: refusedAlone, file: "examples/gateway/report/report.go", in: "examples/gateway/loops",
@@ -65,7 +65,7 @@ var gateways = []mutant{
 		new: `			return nil //`,
 	}, {
 		name: "nobody sees that nginx has died", says: gatewayHeals, file: gatewayLoops, caught: "TestNginxIsAskedAgainWhenItWaitsAndWhenItHasDied",
-		old: `kates.WithUnhealthyAfter(hangs), kates.WithTriggers(died),`,
+		old: `kates.WithUnhealthyAfter(hangs), kates.WithTriggers(g.wakes.configure),`,
 		new: `kates.WithUnhealthyAfter(hangs),`,
 	}, {
 		name: "a lost lease ends the gateway", says: gatewayHeals, file: gatewayLoops, caught: "TestALeaderThatHasLostItsLeaseFollowsAndLeadsAgain",
@@ -83,8 +83,7 @@ var gateways = []mutant{
 `,
 	}, {
 		name: "changes in other clusters are not served", says: gatewayHeals, file: gatewayRemote, caught: "TestEndpointsOfOtherClustersAreServedAndStayWhenTheyDoNotAnswer",
-		old: `	wake(r.configureAgain)
-	wake(r.pushAgain)
+		old: `			wake(g.wakes.configure)
 `,
 		new: ``,
 	}, {

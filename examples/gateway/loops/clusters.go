@@ -20,16 +20,14 @@ type elsewhere struct {
 
 // remote has the endpoints of the other clusters, by the namespace and name of their Services.
 type remote struct {
-	known          chan struct{} // closed when there is a first snapshot
-	configureAgain chan struct{} // has a value when the configuration has to change
-	pushAgain      chan struct{} // has one when endpoints have to be sent
+	known chan struct{} // closed when there is a first snapshot
 
 	mu       sync.Mutex
 	services map[types.NamespacedName][]*discoveryv1.EndpointSlice
 }
 
 func (r *remote) init() {
-	r.known, r.configureAgain, r.pushAgain = make(chan struct{}), make(chan struct{}, 1), make(chan struct{}, 1)
+	r.known = make(chan struct{})
 }
 
 func (r *remote) endpoints() map[types.NamespacedName][]*discoveryv1.EndpointSlice {
@@ -43,6 +41,11 @@ func (g *Gateway) watchClusters(ctx context.Context) error {
 	missing := map[string]string{}
 	return fleet.Run(ctx, g.Clusters, func(_ context.Context, snap *elsewhere) error {
 		g.remote.take(snap)
+		if g.Nginx.Pushes() {
+			wake(g.wakes.push)
+		} else {
+			wake(g.wakes.configure)
+		}
 		missing = g.logMissing(snap, missing)
 		return nil
 	}, g.slices())
@@ -71,8 +74,6 @@ func (r *remote) take(snap *elsewhere) {
 	if first {
 		close(r.known)
 	}
-	wake(r.configureAgain)
-	wake(r.pushAgain)
 }
 
 // logMissing logs which clusters are missing that were not, and the other way round.

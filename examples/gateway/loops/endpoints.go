@@ -14,13 +14,11 @@ import (
 // upstreams are those whose endpoints are sent to nginx: of the configuration that serves, and of
 // one that nginx is about to load.
 type upstreams struct {
-	pushAgain chan struct{} // has a value when their endpoints have to be sent
-
 	mu  sync.Mutex
 	ids map[string]bool
 }
 
-func (u *upstreams) init() { u.pushAgain, u.ids = make(chan struct{}, 1), map[string]bool{} }
+func (u *upstreams) init() { u.ids = map[string]bool{} }
 
 // add adds those of a configuration that may be loaded.
 func (u *upstreams) add(c *nginx.Config) {
@@ -36,7 +34,6 @@ func (u *upstreams) keepOnly(c *nginx.Config) {
 	u.mu.Lock()
 	maps.DeleteFunc(u.ids, func(id string, _ bool) bool { _, used := c.Upstreams[id]; return !used })
 	u.mu.Unlock()
-	wake(u.pushAgain) // the loop of endpoints did not know the new ones yet
 }
 
 func (u *upstreams) all() []string {
@@ -56,13 +53,5 @@ func (g *Gateway) runEndpoints(ctx context.Context) error {
 	}
 	return kates.Run(ctx, g.Client, push, append(g.queries(), kates.WithName("endpoints"),
 		kates.WithInterval(endpointsInterval), kates.WithBackoff(firstPause, longestPause),
-		kates.WithTriggers(g.upstreams.pushAgain), kates.WithTriggers(g.remote.pushAgain))...)
-}
-
-// wake has the loop at the other end run once more.
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default: // it will run anyway
-	}
+		kates.WithTriggers(g.wakes.push))...)
 }

@@ -1,8 +1,8 @@
 // Package loops is the heart of the gateway: three calls of kates.Run, each with snapshots of its
-// own. Two of them, on each replica, make nginx's configuration, and send it the endpoints. The third, on the leader alone, writes what objects are told about it.
-// Beside them one loop asks whether nginx still runs, and one follows other clusters, if there are
-// any. A loop wakes another one by a channel that holds one value: reportAgain, pushAgain,
-// configureAgain, or died. Start with [Gateway.Run].
+// own. Two of them, on each replica, make nginx's configuration, and send it the endpoints. The
+// third, on the leader alone, writes what objects are told about it. Beside them one loop asks
+// whether nginx still runs, and one follows other clusters, if there are any. Start with
+// [Gateway.Run].
 package loops
 
 import (
@@ -41,10 +41,36 @@ type Gateway struct {
 	// Clusters are others whose endpoints are served, too. nil: there are none.
 	Clusters *fleet.Fleet
 
+	wakes     wakes
 	refusals  refusals
 	upstreams upstreams
 	remote    remote
 	serving   atomic.Bool
+}
+
+// wakes has a channel for each loop that others wake. It holds one value.
+type wakes struct {
+	// configure: nginx has died (from watchNginx). Where nginx takes no endpoints without a reload,
+	// also: those of other clusters have changed (from watchClusters).
+	configure chan struct{}
+	// push: other upstreams serve (from runConfigure), or endpoints of other clusters have changed
+	// (from watchClusters).
+	push chan struct{}
+	// report: nginx has refused an object, has accepted one that it had refused, or serves for the
+	// first time (from runConfigure).
+	report chan struct{}
+}
+
+func newWakes() wakes {
+	return wakes{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)}
+}
+
+// wake has the loop at the other end run once more.
+func wake(loop chan struct{}) {
+	select {
+	case loop <- struct{}{}:
+	default: // it will run anyway
+	}
 }
 
 // Nginx is a *nginx.Nginx, or what a test has in its place.
@@ -74,19 +100,19 @@ const (
 	firstPause, longestPause = 100 * time.Millisecond, 2 * time.Second
 )
 
-// Run serves until ctx ends. Then the Lease is released, and nginx serves on: closing it is left
-// to the caller.
+// Run serves until ctx ends. Then the Lease is released. nginx serves on until the caller closes
+// it: main does so when the program ends.
 func (g *Gateway) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	g.wakes = newWakes()
 	g.refusals.init()
 	g.upstreams.init()
 	g.remote.init()
-	died := make(chan struct{}, 1)
 	loops := []func() error{
-		func() error { return g.patient(ctx, func() error { return g.runConfigure(ctx, died) }) },
+		func() error { return g.patient(ctx, func() error { return g.runConfigure(ctx) }) },
 		func() error { return g.patient(ctx, func() error { return g.runReport(ctx) }) },
-		func() error { return g.watchNginx(ctx, died) },
+		func() error { return g.watchNginx(ctx) },
 	}
 	if g.Nginx.Pushes() {
 		loops = append(loops, func() error { return g.patient(ctx, func() error { return g.runEndpoints(ctx) }) })
@@ -106,7 +132,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// patient starts a loop again that could not start, because the API server does not answer.
+// patient starts a loop again that could not start, because the API server does not answer. An
+// nginx that runs serves on. None is started before there is a snapshot.
 func (g *Gateway) patient(ctx context.Context, loop func() error) error {
 	for {
 		err := loop()
@@ -124,8 +151,8 @@ func (g *Gateway) patient(ctx context.Context, loop func() error) error {
 func (g *Gateway) Serving() bool { return g.serving.Load() }
 
 // runConfigure runs on each replica. The first snapshot is complete, and other clusters are
-// waited for, each for half a minute at most. So nginx never gets half a configuration.
-func (g *Gateway) runConfigure(ctx context.Context, died <-chan struct{}) error {
+// waited for, half a minute at most. So nginx never gets half a configuration.
+func (g *Gateway) runConfigure(ctx context.Context) error {
 	if g.Clusters != nil {
 		select {
 		case <-g.remote.known:
@@ -135,13 +162,12 @@ func (g *Gateway) runConfigure(ctx context.Context, died <-chan struct{}) error 
 	}
 	options := []kates.RunOption{
 		kates.WithName("configuration"), kates.WithInterval(configureInterval),
-		kates.WithBackoff(firstPause, longestPause), kates.WithUnhealthyAfter(hangs), kates.WithTriggers(died),
+		kates.WithBackoff(firstPause, longestPause), kates.WithUnhealthyAfter(hangs), kates.WithTriggers(g.wakes.configure),
 	}
 	if g.Nginx.Pushes() {
 		options = append(options, g.queries("Slices")...) // runEndpoints sends them
 	} else {
 		options = append(options, g.queries()...)
-		options = append(options, kates.WithTriggers(g.remote.configureAgain))
 	}
 	return kates.Run(ctx, g.Client, g.configure, options...)
 }
@@ -150,7 +176,7 @@ func (g *Gateway) runConfigure(ctx context.Context, died <-chan struct{}) error 
 func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error {
 	for {
 		desired := translate.Translate(snap, g.translateOptions(snap))
-		g.upstreams.add(&desired.Config)
+		g.upstreams.add(&desired.Config) // so that endpoints are sent while Apply loads it
 		outcome, err := g.Nginx.Apply(ctx, &desired.Config)
 		switch {
 		case err != nil:
@@ -159,14 +185,16 @@ func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error
 			if err := g.refusals.refuse(snap, outcome.Refused); err != nil {
 				return err
 			}
+			wake(g.wakes.report)
 			continue // with the last good versions in place of those
 		case outcome.Again > 0:
-			return kates.Again(outcome.Again) // an earlier process has reloaded nginx a moment ago
+			return kates.Again(outcome.Again) // less than a second after a start, or a try that failed
 		}
 		g.upstreams.keepOnly(&desired.Config)
-		g.refusals.accept(snap)
-		if !g.serving.Swap(true) {
-			wake(g.refusals.reportAgain) // the reports have waited for that
+		wake(g.wakes.push) // some may have changed before they were added
+		healed := g.refusals.accept(snap)
+		if first := !g.serving.Swap(true); first || healed {
+			wake(g.wakes.report)
 		}
 		if outcome.Reloaded {
 			// What changes meanwhile is in the next snapshot: Apply would have it wait as long.
@@ -190,7 +218,7 @@ func (g *Gateway) runReport(ctx context.Context) error {
 	for {
 		err := kates.Run(ctx, g.Client, g.report, append(g.queries("Slices"), g.Lease,
 			kates.WithName("reports"), kates.WithInterval(reportInterval), kates.WithQuietOwnWrites(),
-			kates.WithTriggers(g.refusals.reportAgain), kates.WithTriggers(expiry.C))...)
+			kates.WithTriggers(g.wakes.report), kates.WithTriggers(expiry.C))...)
 		if !errors.Is(err, kates.ErrLeadershipLost) {
 			return err
 		}
@@ -216,7 +244,7 @@ func (g *Gateway) report(ctx context.Context, snap *translate.Snapshot) error {
 
 // watchNginx has the configuration applied again when nginx has died: then Apply starts it, or
 // waits for who does.
-func (g *Gateway) watchNginx(ctx context.Context, died chan struct{}) error {
+func (g *Gateway) watchNginx(ctx context.Context) error {
 	tick := time.NewTicker(aliveInterval)
 	defer tick.Stop()
 	for {
@@ -226,13 +254,13 @@ func (g *Gateway) watchNginx(ctx context.Context, died chan struct{}) error {
 			return nil
 		}
 		if g.Serving() && !g.Nginx.Alive() {
-			wake(died)
+			wake(g.wakes.configure)
 		}
 	}
 }
 
-// queries are those of a loop. Of the kinds in quiet it has the objects, and their changes alone
-// do not wake it.
+// queries are those of a loop. It has the objects of the quiet ones, too, but their changes do not
+// wake it.
 func (g *Gateway) queries(quiet ...string) (options []kates.RunOption) {
 	for _, q := range g.Queries {
 		if slices.Contains(quiet, q.Name) {

@@ -15,14 +15,13 @@ import (
 )
 
 // refusals remembers which objects nginx has refused, and which versions it accepted before. The
-// loop of the configuration writes it, and that of the reports reads it, too. Each loop has snapshots of its own,
-// so a refusal counts while the object of a snapshot asks for what was refused.
+// loop of the configuration writes it, and that of the reports reads it, too. Each loop has
+// snapshots of its own, so a refusal counts while the object of a snapshot asks for what was
+// refused.
 type refusals struct {
-	reportAgain chan struct{} // has a value when the reports have to change
-
 	mu       sync.Mutex
 	refused  map[types.UID]refusal
-	accepted *translate.Snapshot // the last one that is served; what is in refused is not
+	accepted *translate.Snapshot // the newest one that nginx serves, without those in refused
 }
 
 // refusal is one object that nginx has refused.
@@ -33,7 +32,7 @@ type refusal struct {
 }
 
 func (r *refusals) init() {
-	r.reportAgain, r.refused, r.accepted = make(chan struct{}, 1), map[types.UID]refusal{}, &translate.Snapshot{}
+	r.refused, r.accepted = map[types.UID]refusal{}, &translate.Snapshot{}
 }
 
 // refuse notes what nginx has refused of a snapshot. It is an error if nothing of it is new: the
@@ -46,8 +45,8 @@ func (r *refusals) refuse(snap *translate.Snapshot, refused []nginx.Refusal) err
 		o := find(snap, one.Object.UID)
 		before, again := r.refused[one.Object.UID]
 		switch {
-		case o == nil:
-		case !again:
+		case o == nil: // it was deleted meanwhile
+		case !again: // the first time
 			r.refused[o.GetUID()] = refusal{o, one.Message, find(r.accepted, o.GetUID())}
 			news = true
 		case !same(o, before.object): // another version of it
@@ -62,21 +61,22 @@ func (r *refusals) refuse(snap *translate.Snapshot, refused []nginx.Refusal) err
 		return fmt.Errorf("nginx still refuses the configuration, which has nothing of %s %s/%s any more: %s",
 			refused[0].Object.Kind, refused[0].Object.Namespace, refused[0].Object.Name, refused[0].Message)
 	}
-	wake(r.reportAgain)
 	return nil
 }
 
-// accept notes that nginx serves a snapshot, without what it has refused of it.
-func (r *refusals) accept(snap *translate.Snapshot) {
+// accept notes that nginx serves a snapshot, without what it has refused of it. It reports whether
+// an object that was refused is served now, or gone.
+func (r *refusals) accept(snap *translate.Snapshot) (healed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.accepted = snap
 	for uid, one := range r.refused {
 		if o := find(snap, uid); o == nil || !same(o, one.object) {
 			delete(r.refused, uid) // it is gone, or well
-			wake(r.reportAgain)
+			healed = true
 		}
 	}
+	return healed
 }
 
 // inForce returns the refusals that count for a snapshot: its objects ask for what was refused.

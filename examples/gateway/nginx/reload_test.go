@@ -185,8 +185,8 @@ func TestAnAddressThatIsTakenIsAnErrorAndTheLastConfigurationServesOn(t *testing
 	assert.Equal(t, 200, s.get("http://a.example.com/").StatusCode)
 }
 
-// TestAnNginxThatDoesNotStartLeavesNoWorkerBehind: one whose master does not end by itself, and whose
-// worker would serve on without it.
+// TestAnNginxThatDoesNotStartLeavesNoWorkerBehind: one whose master does not end by itself, and
+// whose worker would serve on without it.
 func TestAnNginxThatDoesNotStartLeavesNoWorkerBehind(t *testing.T) {
 	installed, err := find(Options{})
 	require.NoError(t, err)

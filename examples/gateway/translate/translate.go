@@ -1,6 +1,7 @@
 // Package translate makes the configuration of nginx, and what the status of each object should
 // say, of one snapshot. It is a pure function of the snapshot and Options: no state, no I/O, no
-// clock. Parsed certificates are remembered, which changes no result. [Endpoints] alone has a state.
+// clock. Parsed certificates are remembered, which changes no result. [Endpoints] alone has a
+// state.
 package translate
 
 import (
@@ -79,7 +80,7 @@ type Refusal struct {
 type Desired struct {
 	Config nginx.Config
 	// Reports are by kind, namespace and name. Each Ingress, GatewayClass, Gateway and Route of
-	// this controller has one, each Secret that is served, and the settings if they are wrong.
+	// this controller has one, each Secret that they use, and the settings if they are wrong.
 	Reports []Report
 }
 
