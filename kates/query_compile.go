@@ -94,7 +94,7 @@ func (c *Client) compileOne(t target) (q query.Query, err error) {
 	}
 	q = query.Query{
 		Name: t.Name, Kind: t.Kind, Namespace: t.Namespace, Namespaces: t.Namespaces, Optional: t.Optional,
-		Transform: t.Transform, Signal: t.Signal, Key: t.Key,
+		Transform: t.Transform, Signal: t.Signal, Key: t.Key, KeyOfMetadata: t.keyOfMetadata(),
 		Resolve: func(ctx context.Context) (stream.Resource, error) { return c.resolve(ctx, t) },
 	}
 	if q.Form, err = c.form(t); err != nil {

@@ -129,6 +129,17 @@ func (t target) needed() []project.Path {
 	return q.needs
 }
 
+// keyOfMetadata reports whether this package has made the query's Key, which reads metadata alone.
+func (t target) keyOfMetadata() bool {
+	if !isKeyOf(t.Key, keysOfOurs) {
+		return isKeyOf(t.Key, keysByIdentity)
+	}
+	var q question
+	t.Key(&q)
+	_, ok := besideOf(q.needs)
+	return ok
+}
+
 // askSignal asks a [Query.Signal] what it needs, if this package has made it. Any other may need
 // whole objects.
 func (q *question) askSignal(f func(old, current Object) bool) {

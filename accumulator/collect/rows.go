@@ -47,7 +47,7 @@ func (r *rows) Same(shown, o stream.Object) bool {
 	version := o.GetResourceVersion()
 	return !r.streams.Config().ByContent && coherence.Comparable(version) &&
 		shown.GetResourceVersion() == version && object.UIDOf(shown) == object.UIDOf(o) &&
-		shown.GetObjectKind().GroupVersionKind() == o.GetObjectKind().GroupVersionKind() && stream.Alike(shown, o)
+		shown.GetObjectKind().GroupVersionKind() == o.GetObjectKind().GroupVersionKind() && stream.LookAlike(shown, o)
 }
 
 // Report logs invalid objects, and calls the user's callback for each. A panic in it affects

@@ -74,7 +74,7 @@ func unmoved(signals map[stream.Key]bool, moves []moved) (keys []stream.Key) {
 // here, without locks. The result is in key order.
 func (p *Partitions) moves(i int, b query.Batch) (all []moved) {
 	f := p.indexes.fields[i]
-	ix, key := f.Shown, f.Query.Query().Key
+	ix, key := f.Shown, f.Query.Query()
 	differ := b.NewHistory || b.Reshaped
 	var there map[stream.Key]bool
 	if b.Whole {
@@ -94,7 +94,7 @@ func (p *Partitions) moves(i int, b query.Batch) (all []moved) {
 			if !b.Anew {
 				continue
 			}
-			if s.now = p.rekeyed(i, key, old); s.now == nil {
+			if s.now = p.rekeyed(i, key, c.Object, old); s.now == nil {
 				continue
 			}
 		default:
@@ -113,10 +113,10 @@ func (p *Partitions) moves(i int, b query.Batch) (all []moved) {
 	return all
 }
 
-// rekeyed finds the partitions of an object anew, whose query may have another key function. It
-// returns nil if they are the same.
-func (p *Partitions) rekeyed(i int, f query.KeyFunc, old *placed) *placed {
-	now := p.placedOf(i, f, old.row.Source, old)
+// rekeyed finds the partitions of an object anew, whose query may have another key function: that
+// may read what the former query did not hold. It returns nil if they are the same.
+func (p *Partitions) rekeyed(i int, q query.Query, o stream.Object, old *placed) *placed {
+	now := p.placedOf(i, q, o, old)
 	fault := (now.row.Err != nil) != (old.row.Err != nil)
 	if !fault && now.every == old.every && slices.Equal(now.keys, old.keys) {
 		return nil
@@ -131,8 +131,9 @@ var theKeyFunction = "the Key function"
 
 // placedOf finds the partitions of an object. If they cannot be known, the object is invalid and
 // keeps those that it had.
-func (p *Partitions) placedOf(i int, f query.KeyFunc, o stream.Object, old *placed) *placed {
+func (p *Partitions) placedOf(i int, q query.Query, o stream.Object, old *placed) *placed {
 	var keys []string
+	f := q.Key
 	every, err := f == nil, stream.Fault(o)
 	if f != nil && err == nil {
 		p.collector.Doing(&theKeyFunction)
@@ -142,6 +143,12 @@ func (p *Partitions) placedOf(i int, f query.KeyFunc, o stream.Object, old *plac
 	switch {
 	case err != nil:
 		left := &placed{row: snapshot.Row{Source: o, Err: err}, every: f == nil}
+		if m := stream.FaultMetadata(o); q.KeyOfMetadata && m != nil {
+			if keys, every, err := keysOf(f, m); err == nil {
+				left.keys, left.every = keys, every
+				return left
+			}
+		}
 		if f != nil && old != nil && object.UIDOf(old.row.Source) == object.UIDOf(o) {
 			left.keys, left.every = old.keys, old.every
 		}

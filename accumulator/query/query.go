@@ -67,6 +67,9 @@ type Query struct {
 	// Key, for partitions, returns the keys of an object; without it, the object belongs to every
 	// partition. Other readers ignore it.
 	Key KeyFunc
+	// KeyOfMetadata: Key reads nothing but metadata. So an object that does not decode has keys,
+	// too.
+	KeyOfMetadata bool
 	// Refs, if not nil, limit the query to the objects that objects of other queries name. Each
 	// is watched by itself. Labels and Fields narrow them.
 	Refs []Ref
@@ -115,7 +118,18 @@ func (r Ref) Reads(f stream.Form) bool {
 
 // Reshapes reports whether one version of an object may look different in two queries.
 func Reshapes(old, q Query) bool {
-	return old.Form != q.Form || stream.FuncPointer(old.Transform) != stream.FuncPointer(q.Transform)
+	return !alike(old.Form, q.Form) || stream.FuncPointer(old.Transform) != stream.FuncPointer(q.Transform)
+}
+
+// alike reports whether objects of two forms look the same. Of projections to one struct type that
+// is so, whatever they hold beside it.
+func alike(a, b stream.Form) bool {
+	if a == b {
+		return true
+	}
+	pa, some := a.Projection()
+	pb, others := b.Projection()
+	return some && others && pa.Into == pb.Into
 }
 
 // Error returns an error that names the query.

@@ -41,6 +41,14 @@ func Fault(o Object) error {
 	return nil
 }
 
+// FaultMetadata is the metadata of an object that is left out, nil if it is not known.
+func FaultMetadata(o Object) Object {
+	if r, ok := o.(*rejected); ok && r.metadata != nil {
+		return r.metadata
+	}
+	return nil
+}
+
 // rejected stands in the store for an object that could not be decoded or prepared. It has the
 // object's identity, and nothing else.
 type rejected struct {

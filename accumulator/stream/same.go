@@ -22,6 +22,17 @@ func Alike(a, b Object) bool {
 	return left == right && object.SameContent(a, b)
 }
 
+// LookAlike reports whether two versions of an object look the same to a reader. That is so if they
+// are alike, and if they differ in what is held of them beside a struct.
+func LookAlike(a, b Object) bool {
+	pa, some := a.(*object.Projected)
+	pb, others := b.(*object.Projected)
+	if some && others {
+		return object.SameShown(pa, pb)
+	}
+	return Alike(a, b)
+}
+
 // again returns what the stream holds of an item of a list, whose version it holds already: the
 // held object where that has the same content, and else what is made of the item. Called without
 // locks.

@@ -118,5 +118,20 @@ var projecting = []mutant{
 		old: `	in.Head.More = in.More
 `,
 		new: ``,
+	},	{
+		name: "another function beside a struct changes all objects", says: nothingElse, file: "accumulator/query/query.go", in: "kates",
+		caught: "TestG7AnotherFunctionBesideAStructChangesNoObject",
+		old:    `return some && others && pa.Into == pb.Into`,
+		new:    `return some && others && pa == pb`,
+	}, {
+		name: "another key reads what the former query held", says: nothingElse, file: "accumulator/partition/keys.go", in: "kates",
+		caught: "TestAnotherKeyBesideAStructReadsWhatItNeeds",
+		old:    `now := p.placedOf(i, q, o, old)`,
+		new:    `now := p.placedOf(i, q, old.row.Source, old)`,
+	}, {
+		name: "an object that does not decode has no key", says: nothingElse, file: "accumulator/partition/keys.go", in: "kates",
+		caught: "TestG8AnObjectThatDoesNotDecodeIsInvalidInThePartitionOfItsOwner",
+		old:    `q.KeyOfMetadata && m != nil {`,
+		new:    `q.KeyOfMetadata && m != nil && false {`,
 	},
 }

@@ -175,6 +175,12 @@ func sameProjected(a, b *Projected) bool {
 		SameValue(&a.shared, &b.shared) && SameValue(a.rare, b.rare) && SameValue(a.value, b.value)
 }
 
+// SameShown is [SameContent] but for what is held beside the struct.
+func SameShown(a, b *Projected) bool {
+	return *a.kind == *b.kind && a.name == b.name && a.shared.namespace == b.shared.namespace && a.uid == b.uid &&
+		a.version == b.version && SameValue(a.value, b.value)
+}
+
 // MarshalJSON is the JSON of what is held: that of the value, with the object's identity.
 func (p *Projected) MarshalJSON() ([]byte, error) {
 	text, err := json.Marshal(p.value)
