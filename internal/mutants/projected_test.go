@@ -118,7 +118,7 @@ var projecting = []mutant{
 		old: `	in.Head.More = in.More
 `,
 		new: ``,
-	},	{
+	}, {
 		name: "another function beside a struct changes all objects", says: nothingElse, file: "accumulator/query/query.go", in: "kates",
 		caught: "TestG7AnotherFunctionBesideAStructChangesNoObject",
 		old:    `return some && others && pa.Into == pb.Into`,

@@ -177,8 +177,8 @@ func sameProjected(a, b *Projected) bool {
 
 // SameShown is [SameContent] but for what is held beside the struct.
 func SameShown(a, b *Projected) bool {
-	return *a.kind == *b.kind && a.name == b.name && a.shared.namespace == b.shared.namespace && a.uid == b.uid &&
-		a.version == b.version && SameValue(a.value, b.value)
+	return KeyOf(a) == KeyOf(b) && *a.kind == *b.kind && a.uid == b.uid && b.version == a.version &&
+		SameValue(a.value, b.value)
 }
 
 // MarshalJSON is the JSON of what is held: that of the value, with the object's identity.
