@@ -56,8 +56,8 @@ type wakes struct {
 	// push: other upstreams serve (from runConfigure), or endpoints of other clusters have changed
 	// (from watchClusters).
 	push chan struct{}
-	// report: nginx has refused an object, has accepted one that it had refused, or serves for the
-	// first time (from runConfigure).
+	// report: nginx has refused an object, has accepted one that it had refused or that is gone, or
+	// serves for the first time (from runConfigure).
 	report chan struct{}
 }
 
@@ -150,8 +150,8 @@ func (g *Gateway) patient(ctx context.Context, loop func() error) error {
 // Serving reports whether a complete configuration has been active. It never takes that back.
 func (g *Gateway) Serving() bool { return g.serving.Load() }
 
-// runConfigure runs on each replica. The first snapshot is complete, and other clusters are
-// waited for, half a minute at most. So nginx never gets half a configuration.
+// runConfigure runs on each replica. The first snapshot is complete, and other clusters are waited
+// for, half a minute at most, so nginx gets no half configuration from a gateway that starts.
 func (g *Gateway) runConfigure(ctx context.Context) error {
 	if g.Clusters != nil {
 		select {
@@ -188,7 +188,7 @@ func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error
 			wake(g.wakes.report)
 			continue // with the last good versions in place of those
 		case outcome.Again > 0:
-			return kates.Again(outcome.Again) // less than a second after a start, or a try that failed
+			return kates.Again(outcome.Again) // its last start or try was less than a second ago
 		}
 		g.upstreams.keepOnly(&desired.Config)
 		wake(g.wakes.push) // some may have changed before they were added
@@ -197,7 +197,7 @@ func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error
 			wake(g.wakes.report)
 		}
 		if outcome.Reloaded {
-			// What changes meanwhile is in the next snapshot: Apply would have it wait as long.
+			// Apply takes no other one before. What changes meanwhile is in the next snapshot.
 			pause(ctx, configureInterval)
 		}
 		return nil
@@ -211,7 +211,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// runReport runs on the leader. A replica that loses its lease follows.
+// runReport runs on the leader. One that loses the lease waits for it again.
 func (g *Gateway) runReport(ctx context.Context) error {
 	expiry := time.NewTicker(expiryInterval)
 	defer expiry.Stop()

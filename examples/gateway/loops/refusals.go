@@ -15,13 +15,13 @@ import (
 )
 
 // refusals remembers which objects nginx has refused, and which versions it accepted before. The
-// loop of the configuration writes it, and that of the reports reads it, too. Each loop has
+// loop of the configuration writes it, and others read it. Each loop has
 // snapshots of its own, so a refusal counts while the object of a snapshot asks for what was
 // refused.
 type refusals struct {
 	mu       sync.Mutex
 	refused  map[types.UID]refusal
-	accepted *translate.Snapshot // the newest one that nginx serves, without those in refused
+	accepted *translate.Snapshot // the newest one that nginx serves, but for what is in refused
 }
 
 // refusal is one object that nginx has refused.
@@ -45,7 +45,7 @@ func (r *refusals) refuse(snap *translate.Snapshot, refused []nginx.Refusal) err
 		o := find(snap, one.Object.UID)
 		before, again := r.refused[one.Object.UID]
 		switch {
-		case o == nil: // it was deleted meanwhile
+		case o == nil: // nginx blames what this snapshot has not: a last good Secret, say
 		case !again: // the first time
 			r.refused[o.GetUID()] = refusal{o, one.Message, find(r.accepted, o.GetUID())}
 			news = true

@@ -63,8 +63,8 @@ type Options struct {
 	Remote map[types.NamespacedName][]*discoveryv1.EndpointSlice
 	// ReportsOnly: the configuration is not wanted, so no endpoints are looked at.
 	ReportsOnly bool
-	// Refused has the objects that nginx has refused, by UID. A refusal counts for that version
-	// alone.
+	// Refused has the objects that nginx has refused, by UID. A refusal counts for the
+	// version that the snapshot has.
 	Refused map[types.UID]Refusal
 }
 
