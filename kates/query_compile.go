@@ -76,6 +76,7 @@ func (c *Client) compile(targets []target) ([]query.Query, error) {
 		if err := c.checkTypes(t, targets); err != nil {
 			return nil, fmt.Errorf("query %q: %w", t.Name, err)
 		}
+		whole := t.Transform
 		if t.form = c.projected(t, targets); t.form.Projects() {
 			t.Transform = nil // it would drop what is not held
 		}
@@ -83,6 +84,7 @@ func (c *Client) compile(targets []target) ([]query.Query, error) {
 		if err != nil {
 			return nil, fmt.Errorf("query %q: %w", t.Name, err)
 		}
+		q.WholeTransform = whole
 		queries = append(queries, q)
 	}
 	return queries, nil

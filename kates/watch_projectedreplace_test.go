@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
@@ -124,4 +125,65 @@ func TestG8AnObjectThatDoesNotDecodeIsInvalidInThePartitionOfItsOwner(t *testing
 			assert.Equal(t, map[string][]string{"default/x": {"born"}, "default/y": {"a"}}, invalid)
 		})
 	}
+}
+
+// TestAListThatIsNoLongerThereIsNil: one that is empty is not.
+func TestAListThatIsNoLongerThereIsNil(t *testing.T) {
+	type host struct {
+		Spec struct {
+			Names []string `json:"names"`
+		} `json:"spec"`
+	}
+	type hosts struct {
+		Hosts []*host `kates:"hosts.example.com"`
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := katestest.NewServer(t, katestest.WithoutControllers(),
+			katestest.WithKinds(katestest.Kind{APIVersion: "example.com/v1", Kind: "Host"})).Client(t)
+		u := kates.NewUnstructured("Host", "example.com/v1")
+		u.SetNamespace("default")
+		u.SetName("h")
+		u.Object["spec"] = map[string]any{"names": []any{}}
+		require.NoError(t, c.Create(t.Context(), u, u))
+		w, err := kates.Watch[hosts](t.Context(), c)
+		require.NoError(t, err)
+		var snap hosts
+		next(t, w, &snap, func() bool { return len(snap.Hosts) == 1 })
+		assert.NotNil(t, snap.Hosts[0].Spec.Names)
+		u.Object["spec"] = map[string]any{}
+		require.NoError(t, c.Update(t.Context(), u, u))
+		_, err = w.Update(t.Context(), &snap)
+		require.NoError(t, err)
+		assert.Nil(t, snap.Hosts[0].Spec.Names)
+	})
+}
+
+// TestATransformOfWholeObjectsIsThereWhereRefsNeedThese: of a query that is replaced, too.
+func TestATransformOfWholeObjectsIsThereWhereRefsNeedThese(t *testing.T) {
+	type two struct {
+		Maps  []*brief `kates:"configmaps"`
+		Named []*brief `kates:"configmaps"`
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := katestest.NewServer(t).Client(t, kates.WithTransform(kates.DropManagedFields))
+		cm := &kates.ConfigMap{Data: map[string]string{"k": "v"}}
+		cm.Namespace, cm.Name = "default", "a"
+		require.NoError(t, c.Create(t.Context(), cm, nil))
+		managed := 0
+		ref := kates.RefsOf("Maps", func(cm *kates.ConfigMap) []types.NamespacedName {
+			managed += len(cm.ManagedFields)
+			return nil
+		})
+		w, err := kates.Watch[two](t.Context(), c, kates.Query{Name: "Named", Refs: []kates.Ref{ref}})
+		require.NoError(t, err)
+		var snap two
+		next(t, w, &snap, func() bool { return len(snap.Maps) >= 1 })
+		require.NoError(t, w.Replace(t.Context(), kates.Query{Name: "Maps", LabelSelector: "!none"}))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		_, err = w.Update(t.Context(), &snap)
+		require.NoError(t, err)
+		assert.False(t, w.Status().Queries[0].Changing)
+		assert.Zero(t, managed)
+	})
 }

@@ -62,7 +62,10 @@ func TestAStructHasTheSameFieldsWhateverTheFunctionsBesideIt(t *testing.T) {
 			require.NoError(t, err)
 			defer w.Close()
 			var snap pieces
-			next(t, w, &snap, func() bool { return true })
+			require.Eventually(t, func() bool {
+				complete, err := w.Update(t.Context(), &snap)
+				return err == nil && complete
+			}, time.Minute, time.Millisecond)
 			whole(t, snap.Pods)
 			require.Len(t, snap.Deltas, 1)
 			assert.False(t, snap.Deltas[0].CreationTimestamp.IsZero(), "of the delta")

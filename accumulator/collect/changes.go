@@ -126,7 +126,7 @@ func (c *Collector[S]) wholeForRefs(queries []query.Query) []query.Query {
 		for _, ref := range running.Query.Query().Refs {
 			i := slices.IndexFunc(queries, func(q query.Query) bool { return q.Name == ref.Query })
 			if i >= 0 && !ref.Reads(queries[i].Form) {
-				queries[i].Form = stream.Whole
+				queries[i].Form, queries[i].Transform = stream.Whole, queries[i].WholeTransform
 			}
 		}
 	}

@@ -61,6 +61,8 @@ type Query struct {
 	// Transform, if any, changes each object before it is stored. Queries share a stream only if
 	// their functions are one value. A closure that is made again is another value.
 	Transform stream.Transform
+	// WholeTransform is Transform where whole objects turn out to be needed, see Refs.
+	WholeTransform stream.Transform
 	// Signal, if any, decides which changes are worth a signal; without it every change is. It
 	// belongs to the listener, so queries with other Signals share a stream.
 	Signal stream.Signal

@@ -143,7 +143,7 @@ func (p *Projected) Share(before *Projected, intern Interner) {
 	}
 	intern(unsafe.Pointer(&p.shared), was, reflect.TypeFor[shared]())
 	p.shareRare(before, intern)
-	if shown != nil && SameValue(p.value, before.value) {
+	if shown != nil && SameValue(p.value, before.value) && reflect.DeepEqual(p.value, before.value) { // [] is no nil
 		p.value = before.value
 		return
 	}
