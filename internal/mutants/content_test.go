@@ -20,7 +20,7 @@ var contents = []mutant{
 	},
 	{
 		name: "a reader goes by the version alone", rule: 9, file: readRows, caught: takesOver,
-		old: ` && stream.Alike(shown, o)`, new: ``,
+		old: ` && stream.LookAlike(shown, o)`, new: ``,
 	},
 	{
 		name: "each list is another content", rule: 9, file: same, caught: takesOver,

@@ -68,7 +68,7 @@ var projecting = []mutant{
 		new: ``,
 	}, {
 		name: "a value that differs is taken from the version before", says: nothingElse, file: heldSome, in: "kates", caught: projectsSame,
-		old: `shown != nil && SameValue(p.value, before.value)`,
+		old: `shown != nil && SameValue(p.value, before.value) && reflect.DeepEqual(p.value, before.value)`,
 		new: `shown != nil`,
 	}, {
 		name: "objects of two versions are the same", says: nothingElse, file: heldSome, in: "internal/object",
@@ -123,6 +123,15 @@ var projecting = []mutant{
 		caught: "TestG7AnotherFunctionBesideAStructChangesNoObject",
 		old:    `return some && others && pa.Into == pb.Into`,
 		new:    `return some && others && pa == pb`,
+	}, {
+		name: "an empty list and none are one", says: nothingElse, file: heldSome, in: "kates", caught: "TestAListThatIsNoLongerThereIsNil",
+		old: ` && reflect.DeepEqual(p.value, before.value) {`,
+		new: ` {`,
+	}, {
+		name: "a transform is forgotten where Refs need whole objects", says: nothingElse, file: "accumulator/collect/changes.go", in: "kates",
+		caught: "TestATransformOfWholeObjectsIsThereWhereRefsNeedThese",
+		old:    `= stream.Whole, queries[i].WholeTransform`,
+		new:    `= stream.Whole, queries[i].Transform`,
 	}, {
 		name: "another key reads what the former query held", says: nothingElse, file: "accumulator/partition/keys.go", in: "kates",
 		caught: "TestAnotherKeyBesideAStructReadsWhatItNeeds",
