@@ -112,7 +112,7 @@ $(EXTRAS:%=extras-in-%): extras-in-%: build-testgate
 
 # The race detector makes the model tests five times as slow, so they run without it here.
 # The unit tests run them with it, with fewer steps.
-MODEL_TESTS = -v -count=1 -run '^Test(G1)?G4G5G6' $(TESTFLAGS) ./coherence ./accumulator ./accumulator/partition ./fleet
+MODEL_TESTS = -v -count=1 -run '^TestModel' $(TESTFLAGS) ./coherence ./accumulator ./accumulator/partition ./fleet ./internal/plan
 
 .PHONY: model
 model: build-testgate ## the model tests, $(MODEL_STEPS) steps each

@@ -102,7 +102,7 @@ func modelQueries(m *model) []query.Query {
 	return all
 }
 
-// TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming mixes own and foreign writers, watches that
+// TestModelG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming mixes own and foreign writers, watches that
 // are late and break, lists from old caches, failing requests, and readers that come and go, in
 // every order that chance makes. After every Update it compares the snapshot with the server's
 // history.
@@ -110,7 +110,7 @@ func modelQueries(m *model) []query.Query {
 // It takes 200,000 steps (20,000 under the race detector), or as many as the flag -steps says
 // (package rounds). A step with nothing to do does not count. Reproduce a failure with
 // -rapid.seed or -rapid.failfile, as rapid says.
-func TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming(t *testing.T) {
+func TestModelG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
 		s := sim.DrawScript(rt)
 		var err error

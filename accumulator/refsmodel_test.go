@@ -23,12 +23,12 @@ import (
 	"github.com/kates-go/kates/internal/suite/sim"
 )
 
-// TestG1G4G5G6WhatIsShownNamesWhatIsKnown lets objects that name others come, change and go, and
+// TestModelG1G4G5G6WhatIsShownNamesWhatIsKnown lets objects that name others come, change and go, and
 // the named objects too. This client and others write them, while lists take their time, and
 // requests fail. Whenever an object is shown, the objects that it names are known. At rest the
 // snapshot matches the server, and only named objects are watched. The differences give the
 // snapshot (G7).
-func TestG1G4G5G6WhatIsShownNamesWhatIsKnown(t *testing.T) {
+func TestModelG1G4G5G6WhatIsShownNamesWhatIsKnown(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
 		s := sim.DrawScript(rt)
 		var err error

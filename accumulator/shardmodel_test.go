@@ -76,9 +76,9 @@ func shardedQueries(m *model) []query.Query {
 	return all
 }
 
-// TestG4G5G6G7G9SnapshotsOfShardsAreCoherentWhateverTheTiming is the model of snapshots, with
+// TestModelG4G5G6G7G9SnapshotsOfShardsAreCoherentWhateverTheTiming is the model of snapshots, with
 // queries that bring a share of the objects.
-func TestG4G5G6G7G9SnapshotsOfShardsAreCoherentWhateverTheTiming(t *testing.T) {
+func TestModelG4G5G6G7G9SnapshotsOfShardsAreCoherentWhateverTheTiming(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
 		s := sim.DrawScript(rt)
 		var err error

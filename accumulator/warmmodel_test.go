@@ -233,7 +233,7 @@ func (m *warmModel) again(s warmStep) error {
 	return m.present()
 }
 
-func TestG4G5G6AWarmStartShowsThePresentWhateverWasKept(t *testing.T) {
+func TestModelG4G5G6AWarmStartShowsThePresentWhateverWasKept(t *testing.T) {
 	warm, lists := 0, 0
 	rounds.Check(t, func(rt *rapid.T, step func()) {
 		script := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) warmStep {

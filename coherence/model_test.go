@@ -215,13 +215,13 @@ func (m *model) deliverAll(t *rapid.T) {
 	}
 }
 
-// TestG4G5G6OwnWritesAreShownUntilTheWatchShowsThem runs an own and a foreign writer, watches with
+// TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem runs an own and a foreign writer, watches with
 // and without a selector, and late answers, in random order.
 //
 // It takes 200,000 steps (20,000 under the race detector), or as many as the flag -steps says
 // (package rounds). An action that had nothing to do is no step. A failure is reproduced with
 // -rapid.seed or -rapid.failfile, as rapid prints.
-func TestG4G5G6OwnWritesAreShownUntilTheWatchShowsThem(t *testing.T) {
+func TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem(t *testing.T) {
 	rounds.Check(t, func(t *rapid.T, step func()) {
 		m := &model{server: newServer()}
 		for _, name := range []string{"a", "b", "c"} {

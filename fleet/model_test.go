@@ -70,7 +70,7 @@ type fleetModel struct {
 	newest  map[string]version // by name and UID, since the name came or changed
 }
 
-func TestG1G4G5G6G7G9ModelOfAFleet(t *testing.T) {
+func TestModelG1G4G5G6G7G9AFleetIsTheModels(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
 		steps := rapid.SliceOfN(rapid.Custom(drawModelStep), 20, 300).Draw(rt, "steps")
 		var err error

@@ -24,12 +24,12 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// TestTargetsShowWhatTheClustersHold lets owners want and drop targets while objects, rights and
+// TestModelG1G6TargetsShowWhatTheClustersHold lets owners want and drop targets while objects, rights and
 // clusters come and go. After each step a reader either shows exactly what its cluster holds, or
 // says that this is not known. Once known, it stays so while the cluster stays. Whenever all is
 // quiet, each owner was activated whose targets have changed. There are 100 scripts of some 60
 // steps, or as many as -rapid.checks says.
-func TestTargetsShowWhatTheClustersHold(t *testing.T) {
+func TestModelG1G6TargetsShowWhatTheClustersHold(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		script := rapid.SliceOfN(rapid.Custom(drawAction), 40, 80).Draw(rt, "script")
 		var err error

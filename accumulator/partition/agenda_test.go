@@ -274,9 +274,9 @@ func has[T any](c <-chan T) bool {
 	}
 }
 
-// TestG3TheAgendaIsTheNaiveOne compares the agenda with flags and full scans: the state of each
+// TestModelG3TheAgendaIsTheNaiveOne compares the agenda with flags and full scans: the state of each
 // key, the order and the earliest times of turns, and that waiting workers are woken.
-func TestG3TheAgendaIsTheNaiveOne(t *testing.T) {
+func TestModelG3TheAgendaIsTheNaiveOne(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, taken func()) {
 		steps := sim.DrawScript(rt).Steps
 		var err error

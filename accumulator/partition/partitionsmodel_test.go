@@ -66,12 +66,12 @@ type partTruth struct {
 	rests   time.Time
 }
 
-// TestG4G5G6G7G9PartitionsAreTheModels mixes own and foreign writes of objects that come, go and
+// TestModelG4G5G6G7G9PartitionsAreTheModels mixes own and foreign writes of objects that come, go and
 // move between keys, workers that succeed and fail, mispaired calls of Done, and time, in every
 // order that chance makes. It compares every turn with the server: its objects, pointers, and
 // differences. Each key is in one turn at a time, is due, and has waited for its backoff. At rest
 // no turn is lost, and no memory is left.
-func TestG4G5G6G7G9PartitionsAreTheModels(t *testing.T) {
+func TestModelG4G5G6G7G9PartitionsAreTheModels(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
 		s := partScript{
 			Quiet: rapid.Bool().Draw(rt, "quiet"), Slow: rapid.Bool().Draw(rt, "slow"), Bugs: rapid.Bool().Draw(rt, "bugs"), Gates: rapid.Bool().Draw(rt, "gates"),

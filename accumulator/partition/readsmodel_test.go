@@ -61,12 +61,12 @@ type readTruth struct {
 	held   bool
 }
 
-// TestG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse lets objects come, change, and
+// TestModelG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse lets objects come, change, and
 // go between partitions. Turns look objects up by name and by selector. This client and others
 // write these objects before, during and after the turns, which succeed or fail. Every look-up
 // shows the state of its turn. A turn comes only if its objects, or what the last turn has read,
 // have changed. At rest nothing has.
-func TestG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse(t *testing.T) {
+func TestModelG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
 		s := sim.DrawScript(rt)
 		pace := rapid.SampledFrom([]time.Duration{0, second}).Draw(rt, "pace")

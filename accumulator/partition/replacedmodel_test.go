@@ -37,13 +37,13 @@ var (
 	replacedKeys   = []string{"k", "j"}
 )
 
-// TestG1G7NoTurnHasSomeOfTheNewAndSomeOfTheOldQueries replaces two queries at a time, by other
+// TestModelG1G7NoTurnHasSomeOfTheNewAndSomeOfTheOldQueries replaces two queries at a time, by other
 // namespaces and other key functions, and adds and removes a third one, while objects come, change
 // and go, and lists are late or fail. After each turn it finds out which queries have taken
 // effect: all that were replaced by one call, or none. The turn must show what the server has for
 // these, and its differences the way there. At rest the newest queries have taken effect, and each
 // key has had its turn.
-func TestG1G7NoTurnHasSomeOfTheNewAndSomeOfTheOldQueries(t *testing.T) {
+func TestModelG1G7NoTurnHasSomeOfTheNewAndSomeOfTheOldQueries(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
 		steps := sim.DrawScript(rt).Steps
 		var err error

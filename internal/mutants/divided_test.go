@@ -60,7 +60,7 @@ var divided = []mutant{
 		name: "a query that others name is divided", says: "what is named may be in another share", file: sharing, caught: "TestAQueryThatOthersNameStaysWhole", in: "accumulator/partition",
 		old: `if q.ShardBy != "" && !named {`, new: `if q.ShardBy != "" && (named || !named) {`,
 	}, {
-		name: "one query of a part is taken before the others", says: "all of them at once", file: sharing, caught: "TestG1G4G7APartitionOfAShareIsThatOfTheServerWhileSharesChange", in: "accumulator/partition",
+		name: "one query of a part is taken before the others", says: "all of them at once", file: sharing, caught: "TestModelG1G4G7APartitionOfAShareIsThatOfTheServerWhileSharesChange", in: "accumulator/partition",
 		old: `			if err := p.collector.Replace(ctx, p.unlike(wantedNow(p))...); err != nil {
 				return err
 			}

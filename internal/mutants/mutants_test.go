@@ -93,7 +93,7 @@ func (m mutant) source() (string, error) {
 
 var (
 	outcomes sync.Map // name: outcome
-	named    = regexp.MustCompile(`^Test(\w+/)?(G\d+)+`)
+	named    = regexp.MustCompile(`^Test(Model|\w+/)?(G\d+)+`)
 )
 
 // TestMain prints the table at the end, because the output of passing tests is not shown.

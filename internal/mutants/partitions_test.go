@@ -15,9 +15,9 @@ const (
 	empties = "TestG6AnEmptiedPartitionIsHandedOutOnceMoreEmptyUntilThatIsDoneAndThenForgotten"
 	holds   = "TestAKeyIsHeldByOneAndAMispairedDoneNeitherForgetsNorDoublesIt"
 	panicky = "TestG8AKeyFunctionThatPanicsLeavesOutThatObjectWhereItWasUntilItsNextVersion"
-	parts   = "TestG4G5G6G7G9PartitionsAreTheModels"
-	naive   = "TestG3TheAgendaIsTheNaiveOne"
-	lookups = "TestG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse"
+	parts   = "TestModelG4G5G6G7G9PartitionsAreTheModels"
+	naive   = "TestModelG3TheAgendaIsTheNaiveOne"
+	lookups = "TestModelG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse"
 )
 
 // gated are mistakes that the models of partitions, look-ups and references notice only because

@@ -8,7 +8,7 @@ const (
 	since   = "TestG2WhatChangesAfterItWasReadInATurnActivatesTheKeyAgain"
 	absence = "TestAPartitionIsActivatedByWhatItHasReadAbsenceIncluded"
 	ceases  = "TestAPartitionIsActivatedByWhatStartsOrCeasesToBeSelected"
-	readAll = "TestG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse"
+	readAll = "TestModelG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse"
 )
 
 // references are mistakes with objects that other objects refer to.

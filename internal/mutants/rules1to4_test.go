@@ -11,8 +11,8 @@ const (
 	listing = "accumulator/stream/listing.go"
 	feed    = "accumulator/stream/reflector.go"
 
-	viewModel   = "TestG4G5G6OwnWritesAreShownUntilTheWatchShowsThem"
-	streamModel = "TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming"
+	viewModel   = "TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem"
+	streamModel = "TestModelG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming"
 )
 
 var position = []mutant{

@@ -6,7 +6,7 @@ const (
 	union      = "coherence/union.go"
 	departed   = "coherence/departure.go"
 
-	unionModel   = "TestG4G5G6AUnionShowsTheTruthOfAVersionThatOnlyGrows"
+	unionModel   = "TestModelG4G5G6AUnionShowsTheTruthOfAVersionThatOnlyGrows"
 	unionGivenUp = "TestG4WhatMovedWhileWritesWereGivenUpIsInTheFirstSnapshotOfAUnion"
 )
 
@@ -26,7 +26,7 @@ var several = []mutant{
 			_ = dirty`,
 	}, {
 		name: "what a reader looks up between two takes is not noted", peer: torn, file: "accumulator/stream/listener.go",
-		caught: "TestG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming",
+		caught: "TestModelG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming",
 		old:    `l.dirty[key]; dirty {`,
 		new:    `l.dirty[key]; false && dirty {`,
 	},

@@ -24,7 +24,7 @@ var targeted = []mutant{
 	},
 	{
 		name: "a target is known that the next plan lacks", says: "the watch changes without a gap", file: planSchedule,
-		caught: "TestEveryTargetIsCoveredAtEveryMoment", old: `return !p.Covers(t) })`, new: `return !p.Covers(t) && false })`,
+		caught: "TestModelEveryTargetIsCoveredAtEveryMoment", old: `return !p.Covers(t) })`, new: `return !p.Covers(t) && false })`,
 	},
 	{
 		name: "a second plan takes the first one's place before that is shown", says: "the new one is complete before the old one ends", file: planSchedule,

@@ -93,10 +93,10 @@ const (
 	hung     = "hung"
 )
 
-// model is the beginning of most model tests' names.
+// model is the beginning of model tests' names.
 const (
-	model     = "TestG4G5G6"
-	refsModel = "TestG1G4G5G6WhatIsShownNamesWhatIsKnown"
+	model     = "TestModel"
+	refsModel = "TestModelG1G4G5G6WhatIsShownNamesWhatIsKnown"
 )
 
 // pattern matches exactly one test or subtest.

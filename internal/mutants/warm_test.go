@@ -62,7 +62,7 @@ var warmStarts = []mutant{
 	},
 	{
 		name: "warm: a base goes on after a list", says: neverWrong, file: warmKept, in: onTheSim,
-		caught: "TestG4G5G6AWarmStartShowsThePresentWhateverWasKept",
+		caught: "TestModelG4G5G6AWarmStartShowsThePresentWhateverWasKept",
 		old: `	k.origin, k.base = k.asked, from
 `, new: `	if k.origin = k.asked; from != nil || k.base == nil {
 		k.base = from

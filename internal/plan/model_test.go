@@ -35,9 +35,9 @@ var targets = rapid.Custom(func(t *rapid.T) Target {
 	return target
 })
 
-// TestEveryTargetIsCoveredAtEveryMoment lets targets come and go, plans start, fail and be shown,
+// TestModelEveryTargetIsCoveredAtEveryMoment lets targets come and go, plans start, fail and be shown,
 // and rights come and go, in any order.
-func TestEveryTargetIsCoveredAtEveryMoment(t *testing.T) {
+func TestModelEveryTargetIsCoveredAtEveryMoment(t *testing.T) {
 	rounds.Check(t, func(t *rapid.T, step func()) {
 		m := &model{wanted: make(map[Target]bool)}
 		few := rapid.SliceOfN(targets, 1, 14).Draw(t, "targets")
