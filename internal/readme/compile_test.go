@@ -11,37 +11,39 @@ import (
 // modulePath is the module that the document is about.
 const modulePath = "github.com/kates-go/kates"
 
-// Compile builds and vets blocks, each as a package of its own. The packages are in a module like
-// a reader's: it requires the module with the given root folder, and everything that this
-// requires, at the same versions. So internal packages are out of reach. The compiler's messages
-// name document as the path, with the document's own line numbers; the error holds these
-// messages.
+// Document is a file, and its blocks.
+type Document struct {
+	Name   string
+	Blocks []Block
+}
+
+// Compile vets the blocks of documents, each block as a package of its own; that finds also what
+// the compiler would. The packages are in a module like a reader's: it requires the module with
+// the given root folder, and everything that this requires, at the same versions. So internal
+// packages are out of reach. The messages name the document as the path, with the document's own
+// line numbers; the error holds these messages.
 //
 // Compile writes only to a temporary folder, and runs nothing.
-func Compile(ctx context.Context, root, document string, blocks []Block) error {
-	if len(blocks) == 0 {
-		return nil
-	}
+func Compile(ctx context.Context, root string, documents ...Document) error {
 	tmp, err := os.MkdirTemp("", "readme-*")
 	if err != nil {
-		return fmt.Errorf("compile the blocks of %s: %w", document, err)
+		return fmt.Errorf("compile blocks: %w", err)
 	}
 	defer os.RemoveAll(tmp)
 	if err := writeModule(ctx, tmp, root); err != nil {
-		return fmt.Errorf("compile the blocks of %s: %w", document, err)
+		return fmt.Errorf("compile blocks: %w", err)
 	}
-	if err := writeBlocks(tmp, document, blocks); err != nil {
-		return fmt.Errorf("compile the blocks of %s: %w", document, err)
-	}
-	for _, command := range [][]string{
-		{"build", "-o", os.DevNull, "./..."},
-		{"vet", "./..."},
-	} {
-		if err := goCommand(ctx, tmp, command...); err != nil {
-			return fmt.Errorf("compile the blocks of %s: %w", document, err)
+	blocks := 0
+	for i, d := range documents {
+		blocks += len(d.Blocks)
+		if err := writeBlocks(filepath.Join(tmp, fmt.Sprintf("document%d", i)), d); err != nil {
+			return fmt.Errorf("compile the blocks of %s: %w", d.Name, err)
 		}
 	}
-	return nil
+	if blocks == 0 {
+		return nil // go vet would find no package
+	}
+	return goCommand(ctx, tmp, "vet", "./...")
 }
 
 // writeModule makes dir a module that uses the module in folder root.
@@ -65,15 +67,15 @@ func writeModule(ctx context.Context, dir, root string) error {
 		"-replace="+modulePath+"="+root)
 }
 
-// writeBlocks gives each block a folder of dir.
-func writeBlocks(dir, document string, blocks []Block) error {
-	document, err := filepath.Abs(document)
+// writeBlocks gives each block of a document a folder of dir.
+func writeBlocks(dir string, d Document) error {
+	document, err := filepath.Abs(d.Name)
 	if err != nil {
 		return err
 	}
-	for _, b := range blocks {
+	for _, b := range d.Blocks {
 		folder := filepath.Join(dir, fmt.Sprintf("line%d", b.Line))
-		if err := os.Mkdir(folder, 0o700); err != nil {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return err
 		}
 		source := fmt.Sprintf("//line %s:%d\n%s", document, b.Line, b.Source)

@@ -17,17 +17,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const root = "../.."
 
 func TestEveryGoBlockOfTheDocumentsCompiles(t *testing.T) {
+	var documents []Document
 	for name, programs := range map[string]int{"README.md": 3, "docs/guide.md": 9, "docs/topics.md": 6, "docs/testing.md": 1} {
-		t.Run(name, func(t *testing.T) {
-			document := filepath.Join(root, name)
-			content, err := os.ReadFile(document)
-			require.NoError(t, err)
-			blocks, err := Blocks(string(content))
-			require.NoError(t, err)
-			require.GreaterOrEqual(t, len(blocks), programs)
-			require.NoError(t, Compile(t.Context(), root, document, blocks))
-		})
+		document := filepath.Join(root, name)
+		content, err := os.ReadFile(document)
+		require.NoError(t, err)
+		blocks, err := Blocks(string(content))
+		require.NoError(t, err, name)
+		require.GreaterOrEqual(t, len(blocks), programs, name)
+		documents = append(documents, Document{document, blocks})
 	}
+	require.NoError(t, Compile(t.Context(), root, documents...))
 }
 
 // link matches the target of a link to a file of this repository.
@@ -159,7 +159,7 @@ func compile(t *testing.T, text string) error {
 	t.Helper()
 	blocks, err := Blocks(markdown(text))
 	require.NoError(t, err)
-	return Compile(t.Context(), root, filepath.Join(t.TempDir(), "DOCUMENT.md"), blocks)
+	return Compile(t.Context(), root, Document{filepath.Join(t.TempDir(), "DOCUMENT.md"), blocks})
 }
 
 func TestProgramsAndPackagesCompile(t *testing.T) {

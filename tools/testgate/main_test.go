@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,9 +15,14 @@ import (
 // and returns what it printed and its error as text.
 func outcome(t *testing.T, tests map[string]string, args ...string) (string, string) {
 	t.Helper()
+	return options{name: "fake", list: true, slowest: 1}.outcome(t, tests, args...)
+}
+
+func (o options) outcome(t *testing.T, tests map[string]string, args ...string) (string, string) {
+	t.Helper()
 	dir := t.TempDir()
 	var source strings.Builder
-	source.WriteString("package fake\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nvar _ = os.Exit\n")
+	source.WriteString("package fake\n\nimport (\n\t\"os\"\n\t\"strconv\"\n\t\"testing\"\n\t\"time\"\n)\n\nvar _, _, _ = os.Exit, strconv.Itoa, time.Now\n")
 	for name, body := range maps.All(tests) {
 		source.WriteString("\nfunc " + name + " {\n" + body + "\n}\n")
 	}
@@ -29,7 +37,7 @@ func outcome(t *testing.T, tests map[string]string, args ...string) (string, str
 	}
 	t.Chdir(dir)
 	var out strings.Builder
-	err := run("fake", true, append(args, "./..."), &out)
+	err := o.run(append(args, "./..."), &out)
 	if err == nil {
 		return out.String(), ""
 	}
@@ -114,4 +122,87 @@ func TestAFailureOutsideOfTestsFails(t *testing.T) {
 	})
 	mustContain(t, err, "go test: exit status 1")
 	mustContain(t, out, "leaked")
+}
+
+// TestMain is main where go test runs a binary through this one.
+func TestMain(m *testing.M) {
+	if os.Getenv(slotsVariable) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// many are tests whose outcome tells in which process they ran.
+func many(n int, body string) map[string]string {
+	tests := map[string]string{}
+	for i := range n {
+		tests[fmt.Sprintf("Test%d(t *testing.T)", i)] = body
+	}
+	return tests
+}
+
+var splitting = options{name: "fake", list: true, split: 10}
+
+func TestManyTestsRunInSeveralProcesses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pids")
+	t.Setenv("PIDS", file)
+	out, err := splitting.outcome(t, many(40, `f, err := os.OpenFile(os.Getenv("PIDS"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.WriteString(strconv.Itoa(os.Getpid()) + "\n"); err != nil {
+			t.Fatal(err)
+		}`))
+	if err != "" {
+		t.Fatal(err, out)
+	}
+	mustContain(t, out, "fake: 40 tests passed, 0 failed, 0 skipped (packages: 1) in ")
+	pids, readErr := os.ReadFile(file)
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	lines := strings.Fields(string(pids))
+	slices.Sort(lines)
+	if n := len(slices.Compact(lines)); n != 2*runtime.NumCPU() {
+		t.Errorf("%d processes, want %d", n, 2*runtime.NumCPU())
+	}
+}
+
+func TestFewTestsRunInOneProcess(t *testing.T) {
+	out, err := splitting.outcome(t, many(10, `if v, ok := os.LookupEnv("SEEN"); ok { t.Error(v) }; os.Setenv("SEEN", t.Name())`))
+	mustContain(t, err, "go test: exit status 1")
+	mustContain(t, out, "1 tests passed, 9 failed")
+}
+
+func TestAFailureInOneProcessFailsTheRun(t *testing.T) {
+	tests := many(40, ``)
+	tests["TestBroken(t *testing.T)"] = `t.Log("said before"); t.Fatal("broken")`
+	out, err := splitting.outcome(t, tests)
+	mustContain(t, err, "go test: exit status 1")
+	mustContain(t, out, "said before", "40 tests passed, 1 failed")
+}
+
+func TestAProcessThatDiesFailsTheRun(t *testing.T) {
+	tests := many(40, ``)
+	tests["TestBroken(t *testing.T)"] = `println("last words"); os.Exit(3)`
+	out, err := splitting.outcome(t, tests)
+	mustContain(t, err, "go test: exit status 1")
+	mustContain(t, out, "last words")
+}
+
+func TestAChosenTestRunsAloneThoughThereAreMany(t *testing.T) {
+	out, err := splitting.outcome(t, many(40, `t.Run("a", func(t *testing.T) {}); t.Run("b", func(t *testing.T) {})`), "-run", "^Test1$/a")
+	if err != "" {
+		t.Fatal(err)
+	}
+	mustContain(t, out, "fake: 2 tests passed")
+}
+
+func TestTheSlowestTestIsNamed(t *testing.T) {
+	out, err := outcome(t, map[string]string{"TestA(t *testing.T)": ``, "TestB(t *testing.T)": `for start := time.Now(); time.Since(start) < 20*time.Millisecond; {}`})
+	if err != "" {
+		t.Fatal(err)
+	}
+	mustContain(t, out, "s  example.com/fake TestB\n")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +38,13 @@ type report struct {
 	skipped []test
 	failed  int
 	passed  int
+	took    []timed // top-level tests
+}
+
+// timed is a test and how many seconds it took. Other tests may have run meanwhile.
+type timed struct {
+	test
+	seconds float64
 }
 
 func newReport(out io.Writer, list bool) *report {
@@ -88,6 +96,9 @@ func (r *report) take(e event) {
 
 func (r *report) endTest(t test, e event) {
 	r.ran[t.pkg]++
+	if !strings.Contains(t.name, "/") {
+		r.took = append(r.took, timed{t, e.Elapsed})
+	}
 	switch e.Action {
 	case "pass":
 		r.passed++
@@ -134,6 +145,14 @@ func (r *report) unfinished(pkg string) []test {
 func (r *report) show(t test) {
 	for _, line := range r.output[t] {
 		fmt.Fprint(r.out, line)
+	}
+}
+
+// longest prints the n tests that took longest.
+func (r *report) longest(n int) {
+	slices.SortStableFunc(r.took, func(a, b timed) int { return cmp.Compare(b.seconds, a.seconds) })
+	for _, t := range r.took[:min(n, len(r.took))] {
+		fmt.Fprintf(r.out, "    %7.2f s  %s\n", t.seconds, t)
 	}
 }
 
