@@ -1,19 +1,8 @@
-# This needs Go, a C compiler (for the race detector), make and git, and nothing else.
-# `make help` lists the targets. Continuous integration runs `make test`.
+# `make help` lists the targets. Contributors run `make test`; continuous integration runs
+# `make test verify`. CONTRIBUTING.md says what each is for, what it needs and how long it takes.
 #
-# The times below are for 2 cores with cold caches, and other work on them. In all they must stay
-# below 60 minutes. Estimated ones are marked.
-#
-#   stages                      minutes  what they do
-#   lint unit extras model      24       all is compiled, with and without -race, and looked at
-#   mutants                     3.5      those that are begun in 3 minutes, of a sixth of all
-#   apiserver browser e2e       17       kube-apiserver, etcd, Chromium; with -race, four at a time
-#   gateway                     5        traffic through nginx, conformance: estimated (warm: 4.2)
-#   bench                       5        estimated
-#   examples readme             1.5      estimated
-#   total                       55       before the last cut of a minute it was measured once: 56
-#
-# With warm caches nothing is built, and only the tests take time.
+# Everything in `make test` is compiled with one set of flags, and so is everything with the race
+# detector in `make verify`: the compiler's work is most of the time of a first run.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -27,6 +16,8 @@ export GOFLAGS := $(strip $(filter-out -buildvcs%,$(shell $(GO) env GOFLAGS)) -b
 export GOWORK := off
 
 BIN := $(CURDIR)/.cache/bin
+# Each stage adds its seconds to this file; the end of a run prints it.
+export STAGES := $(CURDIR)/.cache/stages
 STAGE := $(CURDIR)/tools/stage
 TESTGATE := $(BIN)/testgate
 FUZZGATE := $(BIN)/fuzzgate
@@ -39,19 +30,19 @@ EXTRAS := $(patsubst %/go.mod,%,$(wildcard kates/*/go.mod kates/prometheus/*/go.
 APISERVER := kates/katestest/apiserver
 # GATEWAY are the tests of examples/gateway on a real API server, with traffic.
 GATEWAY := $(patsubst %/go.mod,%,$(wildcard examples/gateway/e2e/go.mod))
-MODULES := . $(EXTRAS) $(APISERVER) $(GATEWAY) e2e tools $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
-LINTED := . $(EXTRAS) $(APISERVER) $(GATEWAY) e2e $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
+BENCHES := $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
+MODULES := . $(EXTRAS) $(APISERVER) $(GATEWAY) e2e tools $(BENCHES)
+LINTED := . $(EXTRAS) $(APISERVER) $(GATEWAY) e2e $(BENCHES)
+TESTED := $(EXTRAS) $(BENCHES)
 
+# Tests check the order of locks.
+TAGS := lockorder
 # Arguments of every `go test`: a test that hangs fails, with all stacks.
 TESTFLAGS ?=
 # It is for tests that hang. On one core beside much other work the slowest package takes 18
 # minutes.
 UNIT_TIMEOUT ?= 30m
-# 1: all of them.
-MUTANTS_PARTS ?= 6
-# How long mutants are begun, 0 for no bound: a machine with other work on it tries fewer.
-MUTANTS_TIME ?= $(if $(filter 1,$(MUTANTS_PARTS)),0,3m)
-MUTANTS_TIMEOUT ?= $(if $(filter 1,$(MUTANTS_PARTS)),4h,25m)
+MUTANTS_TIMEOUT ?= 25m
 E2E_TIMEOUT ?= 30m
 # More than the cores: most of these tests wait most of the time.
 E2E_PARALLEL ?= 4
@@ -73,8 +64,16 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 .PHONY: test
-test: lint unit extras model mutants e2e gateway bench-smoke examples readme ## everything, as continuous integration does
-	@echo "=== all stages passed"
+test: begin-test lint unit readme examples end-test ## what a contributor runs before a commit
+
+.PHONY: verify
+verify: begin-verify race extras model mutants e2e gateway end-verify ## the rest of what continuous integration runs, after test
+
+begin-%:
+	@mkdir -p .cache && : >"$(STAGES)"
+
+end-%:
+	@echo "=== make $* passed:" && cat "$(STAGES)" && awk '{s += $$1} END {print s, "s in all"}' "$(STAGES)"
 
 .PHONY: lint
 lint: fmt vet staticcheck ## gofmt, go vet, staticcheck
@@ -88,38 +87,49 @@ fmt: ## fail if a file is not formatted as gofmt does
 vet: $(MODULES:%=vet-in-%) ## go vet in every module
 
 $(MODULES:%=vet-in-%): vet-in-%:
-	@$(STAGE) "go vet in $*" $(GO) -C $* vet -tags soak ./...
+	@$(STAGE) "go vet in $*" $(GO) -C $* vet -tags $(TAGS),soak ./...
 
 .PHONY: staticcheck
 staticcheck: $(LINTED:%=staticcheck-in-%) ## staticcheck, at the version in tools/go.mod
 
 $(LINTED:%=staticcheck-in-%): staticcheck-in-%: build-staticcheck
-	@$(STAGE) "staticcheck in $*" sh -c 'cd "$*" && "$(STATICCHECK)" -tags soak ./...'
+	@$(STAGE) "staticcheck in $*" sh -c 'cd "$*" && "$(STATICCHECK)" -tags $(TAGS),soak ./...'
+
+# All packages but one, which compiles documents (make readme), and all tests but one, which breaks
+# the library (make mutants).
+UNIT_TESTS = sh -c 'packages=$$($(GO) list ./...) || exit 1; \
+	exec "$(TESTGATE)" "$$@" -vet=off -tags $(TAGS) -skip "^TestMutantsAreCaught$$" -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) \
+		$$(echo "$$packages" | grep -v /internal/readme$$)' sh
 
 .PHONY: unit
-unit: build-testgate ## unit tests, with the race detector and the check of the lock order
-	@$(STAGE) "unit tests" sh -c 'all=$$($(GO) list ./...) || exit 1; \
-		packages=$$(echo "$$all" | grep -v -e /internal/readme$$ -e /internal/mutants$$); \
-		exec "$(TESTGATE)" -name "unit tests" -- -race -tags lockorder -shuffle=on -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) $$packages'
-	@$(STAGE) "tests of tools" sh -c 'cd tools && exec "$(TESTGATE)" -name "tests of tools" -- $(TESTFLAGS) ./...'
+unit: build-testgate ## unit tests, with the check of the lock order
+	@$(STAGE) "unit tests" $(UNIT_TESTS) -name "unit tests" -slowest 10 --
+	@$(STAGE) "tests of tools" sh -c 'cd tools && exec "$(TESTGATE)" -name "tests of tools" -- -vet=off $(TESTFLAGS) ./...'
+
+# Packages of many tests run in as many processes as there are cores.
+.PHONY: race
+race: build-testgate ## the unit tests with the race detector, in another order each time
+	@$(STAGE) "unit tests with -race" $(UNIT_TESTS) -name "unit tests with -race" -slowest 10 -split 60 -- -race -shuffle=on
 
 .PHONY: extras
-extras: nginx $(EXTRAS:%=extras-in-%) ## unit tests of the modules in kates, fleet and examples
+extras: nginx $(TESTED:%=extras-in-%) ## unit tests of the nested modules, and their examples for a few seconds
+	@$(STAGE) "gateway" $(GO) -C examples/gateway run -tags $(TAGS) . -for $(EXAMPLE_TIME)
+	@$(STAGE) "snapwatch" $(GO) -C examples/snapwatch run -tags $(TAGS) . --replay ../../testdata/recordings/drain.recording
 
 # With the race detector, all that these modules need would be compiled once more.
-$(EXTRAS:%=extras-in-%): extras-in-%: build-testgate
-	@$(STAGE) "tests of $*" sh -c 'cd "$*" && exec "$(TESTGATE)" -name "tests of $*" -- -shuffle=on -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) ./...'
+$(TESTED:%=extras-in-%): extras-in-%: build-testgate
+	@$(STAGE) "tests of $*" sh -c 'cd "$*" && exec "$(TESTGATE)" -name "tests of $*" -- -vet=off -tags $(TAGS) -shuffle=on -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) ./...'
 
 # The race detector makes the model tests five times as slow, so they run without it here.
 # The unit tests run them with it, with fewer steps.
-MODEL_TESTS = -v -count=1 -run '^TestModel' $(TESTFLAGS) ./coherence ./accumulator ./accumulator/partition ./fleet ./internal/plan
+MODEL_TESTS = -v -count=1 -vet=off -tags $(TAGS) -run '^TestModel' $(TESTFLAGS) ./coherence ./accumulator ./accumulator/partition ./fleet ./internal/plan
 
 .PHONY: model
 model: build-testgate ## the model tests, $(MODEL_STEPS) steps each
 	@$(STAGE) "model tests" "$(TESTGATE)" -name "model tests" -list -- -timeout $(UNIT_TIMEOUT) $(MODEL_TESTS) -steps $(MODEL_STEPS)
 
 .PHONY: soak
-soak: soak-models soak-servers ## both long runs (not part of test)
+soak: fuzz-smoke bench-smoke soak-models soak-servers ## long runs, and what verify has no time for
 
 .PHONY: soak-models
 soak-models: build-testgate ## the model tests, $(SOAK_STEPS) steps each, new cases each time
@@ -134,11 +144,11 @@ soak-servers: apiserver ## three API servers on one etcd under chaos, for $(SOAK
 # The compiler instruments all that is fuzzed, and all that it needs, which takes most of the time
 # of fuzz-smoke. What fuzz tests have found interesting stays in the build cache, for the next run.
 .PHONY: fuzz
-fuzz: build-fuzzgate ## each fuzz test for $(FUZZTIME), or those with FUZZ_ONLY in their name (not part of test)
+fuzz: build-fuzzgate ## each fuzz test for $(FUZZTIME), or those with FUZZ_ONLY in their name
 	@$(STAGE) "fuzzing" "$(FUZZGATE)" -time $(FUZZTIME) -only "$(FUZZ_ONLY)" -- $(TESTFLAGS)
 
 .PHONY: fuzz-smoke
-fuzz-smoke: build-fuzzgate ## each fuzz test, $(FUZZ_SMOKE) inputs (not part of test)
+fuzz-smoke: build-fuzzgate ## each fuzz test, $(FUZZ_SMOKE) inputs
 	@$(STAGE) "fuzzing a little" "$(FUZZGATE)" -time $(FUZZ_SMOKE) -only "$(FUZZ_ONLY)" -- $(TESTFLAGS)
 
 .PHONY: mutants
@@ -173,7 +183,7 @@ nginx: ## install Debian's nginx for examples/gateway, if there is none and this
 .PHONY: gateway
 gateway: apiserver nginx build-testgate ## examples/gateway on a real API server: traffic, and the Gateway API's conformance tests
 	@for m in $(GATEWAY); do $(STAGE) "tests of $$m" sh -c 'cd "$$1" && \
-		exec "$(TESTGATE)" -name "tests of $$1" -list -- -count=1 -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...' sh "$$m" || exit 1; done
+		exec "$(TESTGATE)" -name "tests of $$1" -list -- -count=1 -vet=off -tags $(TAGS) -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...' sh "$$m" || exit 1; done
 
 # One package at a time: each runs a control plane of its own.
 .PHONY: e2e
@@ -251,8 +261,7 @@ bench-profile: apiserver build-bench ## CPU and heap profiles of kates at bootst
 	@cd bench && "$(BENCH)" profile -sizes "$(BENCH_SIZES)" $(BENCH_FLAGS)
 
 .PHONY: bench-smoke
-bench-smoke: apiserver nginx build-bench build-testgate ## see that the benchmarks work, with tiny numbers
-	@$(STAGE) "tests of bench" sh -c 'cd bench && exec "$(TESTGATE)" -name "tests of bench" -- -race -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) ./...'
+bench-smoke: apiserver nginx build-bench ## see that the benchmarks work, with tiny numbers
 	@cd bench && $(STAGE) "small benchmarks" "$(BENCH)" run -smoke -out ../.cache/bench-smoke
 	@cd bench && $(STAGE) "small operators" "$(BENCH)" operator -smoke -out ../.cache/bench-smoke
 	@cd bench && $(STAGE) "small shares" "$(BENCH)" sharded -smoke -out ../.cache/bench-smoke
@@ -260,17 +269,13 @@ bench-smoke: apiserver nginx build-bench build-testgate ## see that the benchmar
 	@cd bench && $(STAGE) "small gateways" "$(BENCH)" gateway -smoke -out ../.cache/bench-smoke
 
 .PHONY: examples
-examples: nginx ## run each example for a few seconds
-	@$(STAGE) "quickstart" $(GO) run ./examples/quickstart -for $(EXAMPLE_TIME)
-	@$(STAGE) "tenants" $(GO) run ./examples/tenants -for $(EXAMPLE_TIME)
-	@$(STAGE) "configmapgen" $(GO) run ./examples/configmapgen -for $(EXAMPLE_TIME)
-	@$(STAGE) "pipeline" $(GO) run ./examples/pipeline -for $(EXAMPLE_TIME)
-	@$(STAGE) "gateway" $(GO) -C examples/gateway run . -for $(EXAMPLE_TIME)
-	@$(STAGE) "snapwatch" $(GO) -C examples/snapwatch run . --replay ../../testdata/recordings/drain.recording
+examples: ## run each example of the library's module for a few seconds
+	@for e in quickstart tenants configmapgen pipeline; do \
+		$(STAGE) "$$e" $(GO) run -tags $(TAGS) ./examples/$$e -for $(EXAMPLE_TIME) || exit 1; done
 
 .PHONY: readme
 readme: build-testgate ## compile the Go blocks of README.md and docs
-	@$(STAGE) "README blocks" "$(TESTGATE)" -name "README blocks" -- -race -count=1 ./internal/readme
+	@$(STAGE) "README blocks" "$(TESTGATE)" -name "README blocks" -- -vet=off -tags $(TAGS) -count=1 ./internal/readme
 
 .PHONY: build-testgate build-fuzzgate build-staticcheck build-bench
 build-testgate:

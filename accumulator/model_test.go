@@ -107,7 +107,7 @@ func modelQueries(m *model) []query.Query {
 // every order that chance makes. After every Update it compares the snapshot with the server's
 // history.
 //
-// It takes 200,000 steps (20,000 under the race detector), or as many as the flag -steps says
+// It takes 5,000 steps (2,000 under the race detector), or as many as the flag -steps says
 // (package rounds). A step with nothing to do does not count. Reproduce a failure with
 // -rapid.seed or -rapid.failfile, as rapid says.
 func TestModelG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming(t *testing.T) {

@@ -218,7 +218,7 @@ func (m *model) deliverAll(t *rapid.T) {
 // TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem runs an own and a foreign writer, watches with
 // and without a selector, and late answers, in random order.
 //
-// It takes 200,000 steps (20,000 under the race detector), or as many as the flag -steps says
+// It takes 5,000 steps (2,000 under the race detector), or as many as the flag -steps says
 // (package rounds). An action that had nothing to do is no step. A failure is reproduced with
 // -rapid.seed or -rapid.failfile, as rapid prints.
 func TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem(t *testing.T) {

@@ -4,8 +4,8 @@
 //
 // A package whose tests import it has the flag
 //
-//	-steps N    how many steps each model test takes at least (200,000; 20,000 under the race
-//	            detector, which makes them five times as slow)
+//	-steps N    how many steps each model test takes at least (5,000; 2,000 under the race
+//	            detector, which makes them five times as slow); make model takes 100,000
 //	-series N   the seeds of the rounds (1); 0: others each time
 //
 // The same series draws the same cases, so a run that fails says something about the change that

@@ -3,4 +3,4 @@
 package rounds
 
 // usual is the least number of steps of a model test.
-const usual = 200_000
+const usual = 5_000

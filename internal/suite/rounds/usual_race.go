@@ -3,4 +3,4 @@
 package rounds
 
 // usual is the least number of steps of a model test under the race detector.
-const usual = 20_000
+const usual = 2_000
