@@ -30,8 +30,8 @@ type Set struct {
 // and the compiler's messages to progress; otherwise it writes nothing.
 //
 // The cache is $KATES_CACHE, else $XDG_CACHE_HOME/kates, else ~/.cache/kates. Several processes
-// may call Ensure at once: one builds, the others wait for it. Cancelling ctx ends the build, or
-// the wait, and leaves no half-built entry behind. Ensure needs the go command, and no C compiler.
+// may call Ensure at once: one builds, the others wait for it and say for which process. Cancelling
+// ctx ends the build, or the wait, and leaves no half-built entry behind. Ensure needs the go command, and no C compiler.
 // A first build needs the module proxy or a filled module cache.
 func Ensure(ctx context.Context, progress io.Writer) (Set, error) {
 	cache, err := cacheDir()
@@ -59,7 +59,7 @@ func (r recipe) ensure(ctx context.Context, cache string, progress io.Writer) (S
 	if err := makeCache(cache); err != nil {
 		return Set{}, err
 	}
-	waiting := func() { fmt.Fprintf(progress, "another process makes %s: waiting for it\n", r) }
+	waiting := func(by holder) { fmt.Fprintf(progress, "%s are being built: waiting for %s\n", r, by) }
 	held, err := lock(ctx, set.Dir+".lock", waiting)
 	if err != nil {
 		return Set{}, err

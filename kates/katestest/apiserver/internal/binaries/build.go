@@ -58,27 +58,55 @@ func globQuoted(path string) string {
 // compile builds both binaries with one go command, which then uses all cores while the larger
 // one links.
 func (r recipe) compile(ctx context.Context, out string, lock held, progress io.Writer) error {
-	cmd := newGoCommand(ctx, r.source, "build",
-		"-mod=readonly", // neither vendored nor resolved anew
-		"-buildvcs=false",
-		"-trimpath",
+	m := newMeter(progress, lock.note)
+	defer m.start()()
+	listed, err := r.run(ctx, lock, m, "list", "-deps", "-f", "{{.ImportPath}} {{.Stale}}", r.apiServer.pkg, r.etcd.pkg)
+	if err != nil {
+		return err
+	}
+	m.expect(counted(listed))
+	_, err = r.run(ctx, lock, m, "build",
 		"-v", // for the meter
 		"-ldflags", strings.Join(r.ldflags, " "),
 		"-o", out+string(filepath.Separator),
 		r.apiServer.pkg, r.etcd.pkg)
+	return err
+}
+
+// run runs a go command that uses the build cache as the build does, and returns its output. All
+// else that it says goes to the meter.
+func (r recipe) run(ctx context.Context, lock held, m *meter, verb string, args ...string) (string, error) {
+	cmd := newGoCommand(ctx, r.source, append([]string{verb,
+		"-mod=readonly", // neither vendored nor resolved anew
+		"-buildvcs=false",
+		"-trimpath",
+	}, args...)...)
 	cmd.ExtraFiles = []*os.File{lock.file}
 	// The meter is no *os.File. So Wait needs a limit for the pipes that the children of a killed
 	// go command still hold.
-	m := newMeter(progress)
-	cmd.Stdout, cmd.Stderr = m, m
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, m
 	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return "", context.Cause(ctx)
 		}
-		return m.explained(explained("build", err))
+		return "", m.explained(explained(verb, err))
 	}
-	return nil
+	return out.String(), nil
+}
+
+// counted returns how many packages the lines of `go list` have, and those that are not in the
+// build cache. A program is among these until it is built, even if its package is there.
+func counted(listed string) (total int, missing []string) {
+	for line := range strings.Lines(listed) {
+		path, stale, _ := strings.Cut(strings.TrimSpace(line), " ")
+		total++
+		if stale == "true" {
+			missing = append(missing, path)
+		}
+	}
+	return total, missing
 }
 
 // publish renames the finished folder tmp to dir. An existing dir is incomplete, or the caller

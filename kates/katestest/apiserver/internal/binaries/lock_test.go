@@ -13,21 +13,21 @@ import (
 
 func TestWaitingForAnotherBuilderEndsWithTheContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "entry.lock")
-	held, err := lock(t.Context(), path, func() { t.Error("it is free") })
+	held, err := lock(t.Context(), path, func(holder) { t.Error("it is free") })
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err = lock(ctx, path, cancel)
+	_, err = lock(ctx, path, func(holder) { cancel() })
 	require.ErrorIs(t, err, context.Canceled)
 
 	held.release()
-	held, err = lock(t.Context(), path, func() { t.Error("it is free again") })
+	held, err = lock(t.Context(), path, func(holder) { t.Error("it is free again") })
 	require.NoError(t, err)
 	held.release()
 }
 
 func TestABuildWhoseBuilderWasKilledHoldsTheLockUntilItEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "entry.lock")
-	first, err := lock(t.Context(), path, func() { t.Error("it is free") })
+	first, err := lock(t.Context(), path, func(holder) { t.Error("it is free") })
 	require.NoError(t, err)
 	build := exec.CommandContext(t.Context(), "cat") // until its input ends
 	build.ExtraFiles = []*os.File{first.file}
@@ -37,7 +37,7 @@ func TestABuildWhoseBuilderWasKilledHoldsTheLockUntilItEnds(t *testing.T) {
 	require.NoError(t, first.file.Close(), "as the system does when the builder is killed")
 
 	var waited bool
-	second, err := lock(t.Context(), path, func() {
+	second, err := lock(t.Context(), path, func(holder) {
 		waited = true
 		require.NoError(t, in.Close())
 		require.NoError(t, build.Wait())
@@ -61,7 +61,7 @@ func TestTheGoCommandInheritsTheLock(t *testing.T) {
 
 func TestABuildThatHasNotEndedDoesNotHoldAReleasedLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "entry.lock")
-	first, err := lock(t.Context(), path, func() { t.Error("it is free") })
+	first, err := lock(t.Context(), path, func(holder) { t.Error("it is free") })
 	require.NoError(t, err)
 	left := exec.CommandContext(t.Context(), "cat")
 	left.ExtraFiles = []*os.File{first.file}
@@ -72,7 +72,7 @@ func TestABuildThatHasNotEndedDoesNotHoldAReleasedLock(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	second, err := lock(ctx, path, cancel)
+	second, err := lock(ctx, path, func(holder) { cancel() })
 	require.NoError(t, err, "it is free again")
 	second.release()
 	require.NoError(t, in.Close())

@@ -12,36 +12,65 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheMeterTellsNowAndThenHowFarTheBuildIs(t *testing.T) {
+func TestTheMeterTellsNowAndThenHowMuchOfHowMuchIsBuilt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
-		m := newMeter(&said)
+		var noted string
+		m := newMeter(&said, func(state string) { noted = state })
+		defer m.start()()
+		tells := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			require.Equal(t, want, said.String())
+			said.Reset()
+		}
 		write := func(text string) {
 			t.Helper()
 			n, err := m.Write([]byte(text))
 			require.NoError(t, err)
 			require.Equal(t, len(text), n)
+			tells("")
 		}
 		write("go: downloading k8s.io/kubernetes v1.36.3\ngo: downloading go.etcd.io/etcd/server/v3 v3.6.8\n")
+		time.Sleep(meterPause)
+		tells("  after 15s: 2 modules downloaded, counting the packages\n")
+
+		time.Sleep(time.Second)
+		m.expect(1873, []string{"internal/byteorder", "k8s.io/api/core/v1", "errors"})
+		tells("  after 16s: 2 modules downloaded, 1,870 of 1,873 packages built\n")
 		write("internal/byteorder\nk8s.io/a")
-		require.Empty(t, said.String())
-		time.Sleep(meterPause - time.Nanosecond)
-		write("pi/core/v1\n")
-		require.Empty(t, said.String())
-		time.Sleep(time.Nanosecond)
-		write("runtime\n")
-		require.Equal(t, "  after 15s: 2 modules downloaded, 3 packages compiled\n", said.String())
+		write("pi/core/v1\nnot/expected\n")
+		time.Sleep(meterPause - time.Second)
+		tells("  after 30s: 2 modules downloaded, 1,872 of 1,873 packages built\n")
+		require.Equal(t, "2 modules downloaded, 1,872 of 1,873 packages built", noted)
+
 		write("errors\n")
-		time.Sleep(4 * meterPause)
-		said.Reset()
-		write("io\n")
-		require.Equal(t, "  after 1m15s: 2 modules downloaded, 5 packages compiled\n", said.String())
+		time.Sleep(2 * meterPause)
+		tells("  after 45s: 2 modules downloaded, all 1,873 packages built, linking\n" +
+			"  after 1m0s: 2 modules downloaded, all 1,873 packages built, linking\n")
 	})
+}
+
+func TestAStoppedMeterIsSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		m := newMeter(&said, nil)
+		m.start()()
+		time.Sleep(10 * meterPause)
+		synctest.Wait()
+		require.Empty(t, said.String())
+	})
+}
+
+func TestNumbersAreReadable(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
+		require.Equal(t, want, grouped(n))
+	}
 }
 
 func TestMessagesOfTheCompilerPassTheMeterAndAreInTheError(t *testing.T) {
 	var said bytes.Buffer
-	m := newMeter(&said)
+	m := newMeter(&said, nil)
 	for i := range 2 * meterKeeps {
 		fmt.Fprintf(m, "a/package\n# example.com/fake\n./main.go:%d:15: undefined: name\n", i)
 	}
@@ -55,5 +84,5 @@ func TestMessagesOfTheCompilerPassTheMeterAndAreInTheError(t *testing.T) {
 	require.ErrorContains(t, err, "exit status 1:\n")
 	require.ErrorContains(t, err, fmt.Sprintf("./main.go:%d:15: undefined: name\nkilled", 2*meterKeeps-1))
 	require.NotContains(t, err.Error(), "./main.go:0:15")
-	require.Equal(t, cause, newMeter(&said).explained(cause), "nothing was said")
+	require.Equal(t, cause, newMeter(&said, nil).explained(cause), "nothing was said")
 }
