@@ -30,9 +30,9 @@ type Set struct {
 // and the compiler's messages to progress; otherwise it writes nothing.
 //
 // The cache is $KATES_CACHE, else $XDG_CACHE_HOME/kates, else ~/.cache/kates. Several processes
-// may call Ensure at once: one builds, the others wait for it and say for which process. Cancelling
-// ctx ends the build, or the wait, and leaves no half-built entry behind. Ensure needs the go command, and no C compiler.
-// A first build needs the module proxy or a filled module cache.
+// may call Ensure at once: one builds, the others wait for it and say for which process.
+// Cancelling ctx ends the build, or the wait, and leaves no half-built entry behind. Ensure needs
+// the go command, and no C compiler. A first build needs the module proxy or a filled module cache.
 func Ensure(ctx context.Context, progress io.Writer) (Set, error) {
 	cache, err := cacheDir()
 	if err != nil {
