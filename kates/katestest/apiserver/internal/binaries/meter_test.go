@@ -62,6 +62,36 @@ func TestAStoppedMeterIsSilent(t *testing.T) {
 	})
 }
 
+// blocked is a writer that writes when it is closed.
+type blocked chan struct{}
+
+func (b blocked) Write(p []byte) (int, error) {
+	<-b
+	return len(p), nil
+}
+
+// A test's output must not be written to after the test.
+func TestTheMeterStopsAfterItsLastLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to, stopped := make(blocked), make(chan struct{})
+		stop := newMeter(to, nil).start()
+		time.Sleep(meterPause)
+		synctest.Wait()
+		go func() {
+			defer close(stopped)
+			stop()
+		}()
+		synctest.Wait()
+		select {
+		case <-stopped:
+			t.Error("stopped while a line is written")
+		default:
+		}
+		close(to)
+		<-stopped
+	})
+}
+
 func TestNumbersAreReadable(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
 		require.Equal(t, want, grouped(n))
