@@ -21,6 +21,8 @@ func TestTheMeterTellsNowAndThenHowMuchOfHowMuchIsBuilt(t *testing.T) {
 		tells := func(want string) {
 			t.Helper()
 			synctest.Wait()
+			m.mu.Lock() // the meter writes with it held
+			defer m.mu.Unlock()
 			require.Equal(t, want, said.String())
 			said.Reset()
 		}
