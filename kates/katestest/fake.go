@@ -130,7 +130,7 @@ func (s kindSet) dynamic() *dynamicfake.FakeDynamicClient {
 	lists := map[schema.GroupVersionResource]string{}
 	for gvk, kind := range s {
 		scheme.AddKnownTypeWithName(gvk, &unstructured.Unstructured{})
-		lists[kind.gvr(gvk)] = listOf(gvk).Kind
+		lists[kind.gvr(gvk)] = gvk.Kind + "List"
 	}
 	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, lists)
 }

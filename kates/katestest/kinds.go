@@ -2,14 +2,14 @@ package katestest
 
 import (
 	"fmt"
-	"reflect"
+	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kates-go/kates/internal/testserver/kinds"
 )
 
 // Kind is a kind of object that an API serves, as discovery would describe it. APIVersion and
@@ -43,51 +43,27 @@ func (k Kind) gvr(gvk schema.GroupVersionKind) schema.GroupVersionResource {
 	if k.Plural != "" {
 		return gvk.GroupVersion().WithResource(strings.ToLower(k.Plural))
 	}
-	return gvk.GroupVersion().WithResource(guessPlural(gvk))
+	return gvk.GroupVersion().WithResource(kinds.Plural(gvk))
 }
 
-// guessPlural is client-go's guess, without its "gatewaies".
-func guessPlural(gvk schema.GroupVersionKind) string {
-	lower := strings.ToLower(gvk.Kind)
-	if n := len(lower); n > 1 && lower[n-1] == 'y' && strings.ContainsRune("aeiou", rune(lower[n-2])) {
-		return lower + "s"
-	}
-	plural, _ := meta.UnsafeGuessKindToResource(gvk)
-	return plural.Resource
+// builtIn are the kinds that every API server has.
+func builtIn() []Kind {
+	return kindsOf(slices.Concat(kinds.OfScheme(clientgoscheme.Scheme), kinds.Unschemed()))
 }
 
-// kindsOf lists the kinds that an API with the types of scheme serves. It leaves out the lists,
-// options and subresources that are also in a scheme.
-func kindsOf(scheme *runtime.Scheme) []Kind {
-	object := reflect.TypeFor[metav1.Object]()
-	var kinds []Kind
-	for gvk, goType := range scheme.AllKnownTypes() {
-		switch {
-		case gvk.Version == runtime.APIVersionInternal,
-			gvk.Group == metav1.GroupName,
-			!reflect.PointerTo(goType).Implements(object),
-			notResources[gvk.Kind] && !scheme.Recognizes(listOf(gvk)):
-			continue
-		}
-		kinds = append(kinds, Kind{
-			APIVersion:    gvk.GroupVersion().String(),
-			Kind:          gvk.Kind,
-			ClusterScoped: clusterScoped[gvk.GroupKind()],
-			ShortNames:    shortNames[gvk.GroupKind()],
+func kindsOf(served []kinds.Served) (all []Kind) {
+	for _, s := range served {
+		all = append(all, Kind{
+			APIVersion: s.GroupVersion().String(), Kind: s.Kind, Plural: s.Plural, ClusterScoped: s.ClusterScoped, ShortNames: s.ShortNames,
 		})
 	}
-	return kinds
-}
-
-func listOf(gvk schema.GroupVersionKind) schema.GroupVersionKind {
-	gvk.Kind += "List"
-	return gvk
+	return all
 }
 
 // kindsOfCRD lists the kinds that a CustomResourceDefinition defines, one per served version.
 // Other objects define none.
 func kindsOfCRD(object *unstructured.Unstructured) []Kind {
-	if object.GetKind() != "CustomResourceDefinition" || object.GroupVersionKind().Group != crdGroup {
+	if object.GetKind() != "CustomResourceDefinition" || object.GroupVersionKind().Group != kinds.DefinitionGroup {
 		return nil
 	}
 	group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
@@ -96,14 +72,14 @@ func kindsOfCRD(object *unstructured.Unstructured) []Kind {
 	scope, _, _ := unstructured.NestedString(object.Object, "spec", "scope")
 	short, _, _ := unstructured.NestedStringSlice(object.Object, "spec", "names", "shortNames")
 	versions, _, _ := unstructured.NestedSlice(object.Object, "spec", "versions")
-	var kinds []Kind
+	var all []Kind
 	for _, version := range versions {
 		fields, _ := version.(map[string]any)
 		name, _ := fields["name"].(string)
 		if served, given := fields["served"].(bool); given && !served {
 			continue
 		}
-		kinds = append(kinds, Kind{
+		all = append(all, Kind{
 			APIVersion:    group + "/" + name,
 			Kind:          kind,
 			Plural:        plural,
@@ -111,5 +87,5 @@ func kindsOfCRD(object *unstructured.Unstructured) []Kind {
 			ShortNames:    short,
 		})
 	}
-	return kinds
+	return all
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kates-go/kates/internal/testserver/kinds"
 )
 
 // NewMapper returns a RESTMapper for the built-in kinds and the given ones. A given kind wins
@@ -22,7 +24,7 @@ import (
 // Names of resources match in any letter case. The mapper never changes, and is safe for
 // concurrent use. A kind without apiVersion or kind is an error.
 func NewMapper(kinds ...Kind) (meta.RESTMapper, error) {
-	all, err := newKindSet(slices.Concat(kindsOf(clientgoscheme.Scheme), served, kinds))
+	all, err := newKindSet(slices.Concat(builtIn(), kinds))
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +125,7 @@ func groupRank(group string) int {
 		return 1
 	case group == "extensions": // moved long ago to apps and networking.k8s.io
 		return 4
-	case clientgoscheme.Scheme.IsGroupRegistered(group), group == crdGroup, group == apiServiceGroup:
+	case clientgoscheme.Scheme.IsGroupRegistered(group), group == kinds.DefinitionGroup, group == kinds.APIServiceGroup:
 		return 2
 	}
 	return 3

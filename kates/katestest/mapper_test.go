@@ -87,34 +87,6 @@ func TestAGroupAndVersionThatWereNamedAreTaken(t *testing.T) {
 	}
 }
 
-func TestScopesOfBuiltInKinds(t *testing.T) {
-	mapper := newMapper(t)
-	for scope, names := range map[meta.RESTScopeName]string{
-		meta.RESTScopeNameRoot: "namespaces nodes persistentvolumes componentstatuses clusterroles clusterrolebindings storageclasses ingressclasses " +
-			"priorityclasses csidrivers csinodes volumeattachments volumeattributesclasses runtimeclasses validatingwebhookconfigurations mutatingwebhookconfigurations " +
-			"validatingadmissionpolicies validatingadmissionpolicybindings certificatesigningrequests clustertrustbundles flowschemas prioritylevelconfigurations " +
-			"resourceslices deviceclasses ipaddresses servicecidrs storageversionmigrations tokenreviews subjectaccessreviews crds apiservices",
-		meta.RESTScopeNameNamespace: "pods services endpoints events configmaps secrets deployments jobs leases endpointslices ingresses networkpolicies roles " +
-			"rolebindings poddisruptionbudgets resourceclaims csistoragecapacities localsubjectaccessreviews",
-	} {
-		for name := range strings.FieldsSeq(names) {
-			gvk, err := mapper.KindFor(schema.GroupVersionResource{Resource: name})
-			require.NoError(t, err, name)
-			mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-			require.NoError(t, err, name)
-			assert.Equal(t, scope, mapping.Scope.Name(), name)
-		}
-	}
-}
-
-func TestListsOptionsAndSubresourcesAreNotKinds(t *testing.T) {
-	mapper := newMapper(t)
-	for _, name := range []string{"podlists", "listoptions", "deleteoptions", "podlogoptions", "scales", "tokenrequests", "rangeallocations", "watchevents", "statuses", "nosuch"} {
-		_, err := mapper.KindFor(schema.GroupVersionResource{Resource: name})
-		assert.True(t, meta.IsNoMatchError(err), "%s: %v", name, err)
-	}
-}
-
 func TestCustomKindsJoinTheMapper(t *testing.T) {
 	mapper := newMapper(t,
 		katestest.Kind{APIVersion: "getambassador.io/v2", Kind: "Host"},
@@ -137,6 +109,7 @@ func TestCustomKindsJoinTheMapper(t *testing.T) {
 		mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 		require.NoError(t, err, name)
 		assert.Equal(t, want, gvk.GroupVersion().String()+" "+mapping.Resource.Resource+" "+gvk.Kind, name)
+		assert.Equal(t, name == "kubernetii", mapping.Scope.Name() == meta.RESTScopeNameRoot, name)
 	}
 	singular, err := mapper.ResourceSingularizer("GTW")
 	require.NoError(t, err)

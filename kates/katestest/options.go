@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/kates-go/kates/internal/testserver/kinds"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -176,16 +177,16 @@ func (c *config) unstructuredObject(object kates.Object) (*unstructured.Unstruct
 
 // kindSet collects what the fake serves. Explicit kinds win over what the objects suggest.
 func (c *config) kindSet(objects []*unstructured.Unstructured) (kindSet, error) {
-	var kinds []Kind
+	var all []Kind
 	for _, scheme := range c.schemes {
-		kinds = append(kinds, kindsOf(scheme)...)
+		all = append(all, kindsOf(kinds.OfScheme(scheme))...)
 	}
-	kinds = append(kinds, served...)
+	all = append(all, kindsOf(kinds.Unschemed())...)
 	for _, object := range objects {
-		kinds = append(kinds, kindsOfCRD(object)...)
+		all = append(all, kindsOfCRD(object)...)
 	}
-	kinds = append(kinds, c.kinds...)
-	known, err := newKindSet(kinds)
+	all = append(all, c.kinds...)
+	known, err := newKindSet(all)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +203,7 @@ func (c *config) kindSet(objects []*unstructured.Unstructured) (kindSet, error) 
 		suggested[object.GroupVersionKind().String()] = kind
 	}
 	for _, kind := range suggested {
-		kinds = append(kinds, kind)
+		all = append(all, kind)
 	}
-	return newKindSet(kinds)
+	return newKindSet(all)
 }

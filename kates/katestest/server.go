@@ -110,15 +110,7 @@ func startServer(detector kates.Option, options []Option) (*Server, error) {
 
 // servedKinds are the built-in kinds, and those that options add.
 func (c *config) servedKinds() ([]*kinds.Kind, error) {
-	known, err := newKindSet(slices.Concat(kindsOf(clientgoscheme.Scheme), served))
-	if err != nil {
-		return nil, err
-	}
-	var all []kinds.Served
-	for gvk, k := range known {
-		all = append(all, kinds.Served{GroupVersionKind: gvk, Plural: k.gvr(gvk).Resource, ClusterScoped: k.ClusterScoped, ShortNames: k.ShortNames})
-	}
-	found := kinds.BuiltIn(clientgoscheme.Scheme, all)
+	found := kinds.BuiltIn(clientgoscheme.Scheme, slices.Concat(kinds.OfScheme(clientgoscheme.Scheme), kinds.Unschemed()))
 	for _, k := range c.kinds {
 		gvk, err := k.gvk()
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -32,16 +33,38 @@ func CheckCompaction(t *testing.T, server Server, gaps ...string) {
 	all(t, server, true, gaps)
 }
 
-func all(t *testing.T, server Server, alone bool, gaps []string) {
+// CheckInBubbles runs all cases, each in a synctest bubble, on a server of its own, which start
+// makes there: nobody waits for what takes a real server seconds.
+func CheckInBubbles(t *testing.T, start func(t *testing.T) Server, gaps ...string) {
 	t.Helper()
-	require.NoError(t, Setup(t.Context(), server))
+	for _, c := range checked(t, func(Case) bool { return true }, gaps) {
+		t.Run(c.ID(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := start(t)
+				require.NoError(t, Setup(t.Context(), server))
+				check(t, server, c, slices.Contains(gaps, c.ID()))
+			})
+		})
+	}
+}
+
+// checked returns the cases that are wanted. All gaps are among them.
+func checked(t *testing.T, wanted func(Case) bool, gaps []string) []Case {
+	t.Helper()
 	cases, err := Cases()
 	require.NoError(t, err)
-	cases = slices.DeleteFunc(cases, func(c Case) bool { return c.Alone != alone })
+	cases = slices.DeleteFunc(cases, func(c Case) bool { return !wanted(c) })
 	for _, gap := range gaps {
 		require.True(t, slices.ContainsFunc(cases, func(c Case) bool { return c.ID() == gap }), "there is no case %q", gap)
 	}
-	for _, c := range cases {
+	return cases
+}
+
+func all(t *testing.T, server Server, alone bool, gaps []string) {
+	t.Helper()
+	require.NoError(t, Setup(t.Context(), server))
+	for _, c := range checked(t, func(c Case) bool { return c.Alone == alone }, gaps) {
 		t.Run(c.ID(), func(t *testing.T) {
 			if !alone {
 				t.Parallel()

@@ -1,20 +1,66 @@
-package katestest
+package kinds
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // A scheme knows Go types, but not how a server serves them. The lists below hold that part of
 // the API reference (https://kubernetes.io/docs/reference/kubernetes-api/). A test compares them
 // with a real server's discovery.
 
+// The groups of the kinds that every API server has and client-go's scheme lacks.
 const (
-	crdGroup        = "apiextensions.k8s.io"
-	apiServiceGroup = "apiregistration.k8s.io"
+	DefinitionGroup = "apiextensions.k8s.io"
+	APIServiceGroup = "apiregistration.k8s.io"
 )
 
-// served holds the kinds that every API server has and client-go's scheme lacks.
-var served = []Kind{
-	{APIVersion: crdGroup + "/v1", Kind: "CustomResourceDefinition", ClusterScoped: true, ShortNames: []string{"crd", "crds"}},
-	{APIVersion: apiServiceGroup + "/v1", Kind: "APIService", ClusterScoped: true},
+// Unschemed returns the kinds that every API server has and client-go's scheme lacks.
+func Unschemed() []Served {
+	return []Served{
+		{GroupVersionKind: schema.GroupVersionKind{Group: DefinitionGroup, Version: "v1", Kind: "CustomResourceDefinition"},
+			Plural: "customresourcedefinitions", ClusterScoped: true, ShortNames: []string{"crd", "crds"}},
+		{GroupVersionKind: schema.GroupVersionKind{Group: APIServiceGroup, Version: "v1", Kind: "APIService"}, Plural: "apiservices", ClusterScoped: true},
+	}
+}
+
+// OfScheme returns the kinds that an API with the types of a scheme serves, in no order. It leaves
+// out the lists, options and subresources that are also in a scheme.
+func OfScheme(scheme *runtime.Scheme) (all []Served) {
+	object := reflect.TypeFor[metav1.Object]()
+	for gvk, goType := range scheme.AllKnownTypes() {
+		switch {
+		case gvk.Version == runtime.APIVersionInternal,
+			gvk.Group == metav1.GroupName,
+			!reflect.PointerTo(goType).Implements(object),
+			notResources[gvk.Kind] && !scheme.Recognizes(listOf(gvk)):
+			continue
+		}
+		all = append(all, Served{
+			GroupVersionKind: gvk, Plural: Plural(gvk), ClusterScoped: clusterScoped[gvk.GroupKind()], ShortNames: shortNames[gvk.GroupKind()],
+		})
+	}
+	return all
+}
+
+func listOf(gvk schema.GroupVersionKind) schema.GroupVersionKind {
+	gvk.Kind += "List"
+	return gvk
+}
+
+// Plural is client-go's guess of the resource of a kind, without its "gatewaies".
+func Plural(gvk schema.GroupVersionKind) string {
+	lower := strings.ToLower(gvk.Kind)
+	if n := len(lower); n > 1 && lower[n-1] == 'y' && strings.ContainsRune("aeiou", rune(lower[n-2])) {
+		return lower + "s"
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	return plural.Resource
 }
 
 // notResources are types with metadata that are no resources: bodies of subresources, webhooks
