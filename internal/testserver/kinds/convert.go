@@ -195,6 +195,8 @@ func takeFromAnnotation(c map[string]any, name string, into any) {
 	if !there || utiljson.Unmarshal([]byte(text), into) != nil {
 		return // a user's own text stays as it is
 	}
-	delete(annotations, name)
+	if delete(annotations, name); len(annotations) == 0 {
+		annotations = nil // none are left out, not empty
+	}
 	o.SetAnnotations(annotations)
 }
