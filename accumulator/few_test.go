@@ -6,27 +6,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/suite/sim"
 )
-
-// TestG7AKeyIsTheNamespaceAndTheName: objects of one name in two namespaces are two.
-func TestG7AKeyIsTheNamespaceAndTheName(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-		s.Create("as", sim.In("n1", "x"))
-		s.Create("as", sim.In("n2", "x"))
-		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
-		synctest.Wait()
-		var snap one
-		update(t, a, &snap)
-		require.Len(t, snap.A, 2)
-		assert.Equal(t, "n1", snap.A[0].GetNamespace())
-		assert.Equal(t, "n2", snap.A[1].GetNamespace())
-	})
-}
 
 // TestG6ATombstoneEndsWithTheDeletionsEvent: an own deletion hides the object until the watch has
 // shown the deletion, and then nothing is held for it.

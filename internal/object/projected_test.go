@@ -74,6 +74,63 @@ func TestAProjectedObjectHasItsIdentity(t *testing.T) {
 	assert.Panics(t, func() { p.GetObjectKind().SetGroupVersionKind(pods) })
 }
 
+func TestWhatIsHeldBesideAStructIsWhatAQueryAsksFor(t *testing.T) {
+	at := metav1.Unix(1e9, 0)
+	whole := Head{Name: "a", Namespace: "ns", UID: "u", Version: "7", Created: &at, Deleted: &at, Labels: map[string]string{"k": "v"},
+		More: More{Annotations: map[string]string{"a": "b"}, Owners: []metav1.OwnerReference{{Name: "o"}}, Generation: 3}}
+	all := Beside{Labels: true, Annotations: true, Owners: true, Generation: true}
+	assert.Equal(t, whole, all.Of(whole))
+	assert.True(t, all.More())
+	for b, lacks := range map[Beside]func(*Head){
+		{Annotations: true, Owners: true, Generation: true}: func(h *Head) { h.Labels = nil },
+		{Labels: true, Owners: true, Generation: true}:      func(h *Head) { h.More.Annotations = nil },
+		{Labels: true, Annotations: true, Generation: true}: func(h *Head) { h.More.Owners = nil },
+		{Labels: true, Annotations: true, Owners: true}:     func(h *Head) { h.More.Generation = 0 },
+		{Labels: true}: func(h *Head) { h.More = More{} },
+	} {
+		want := whole
+		lacks(&want)
+		assert.Equal(t, want, b.Of(whole), b)
+		assert.Equal(t, b != Beside{Labels: true}, b.More(), b)
+	}
+	p := NewProjected(&pods, whole, &lite{})
+	assert.Equal(t, whole, p.Head())
+	assert.Equal(t, whole.More, More{Annotations: p.GetAnnotations(), Owners: p.GetOwnerReferences(), Generation: p.GetGeneration()})
+	assert.Equal(t, &at, p.GetDeletionTimestamp())
+	bare := NewProjected(&pods, Head{Name: "a"}, &lite{})
+	assert.Equal(t, Head{Name: "a"}, bare.Head())
+	assert.Nil(t, bare.GetDeletionTimestamp())
+	assert.True(t, bare.GetCreationTimestamp().Time.IsZero())
+}
+
+func TestObjectsAreShownAlikeWhateverIsHeldBesideTheStruct(t *testing.T) {
+	beside := projected(func(h *Head, _ *lite) { h.Labels, h.More.Generation = nil, 5 })
+	assert.True(t, SameShown(projected(nil), beside))
+	for name, change := range map[string]func(*Head, *lite){
+		"name": func(h *Head, _ *lite) { h.Name = "b" }, "namespace": func(h *Head, _ *lite) { h.Namespace = "b" }, "UID": func(h *Head, _ *lite) { h.UID = "b" },
+		"version": func(h *Head, _ *lite) { h.Version = "8" }, "value": func(_ *Head, l *lite) { l.Spec.Node = "b" },
+	} {
+		assert.False(t, SameShown(projected(nil), projected(change)), name)
+	}
+}
+
+// TestG10NobodyWritesToAProjectedObject: other snapshots show it, too.
+func TestG10NobodyWritesToAProjectedObject(t *testing.T) {
+	p := projected(nil)
+	for name, write := range map[string]func(){
+		"name": func() { p.SetName("") }, "namespace": func() { p.SetNamespace("") }, "UID": func() { p.SetUID("") }, "version": func() { p.SetResourceVersion("") },
+		"labels": func() { p.SetLabels(nil) }, "deletion": func() { p.SetDeletionTimestamp(nil) }, "creation": func() { p.SetCreationTimestamp(metav1.Time{}) },
+		"generated name": func() { p.SetGenerateName("") }, "generation": func() { p.SetGeneration(0) }, "link": func() { p.SetSelfLink("") },
+		"grace": func() { p.SetDeletionGracePeriodSeconds(nil) }, "annotations": func() { p.SetAnnotations(nil) }, "finalizers": func() { p.SetFinalizers(nil) },
+		"owners": func() { p.SetOwnerReferences(nil) }, "managers": func() { p.SetManagedFields(nil) },
+		"kind": func() { p.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) },
+	} {
+		assert.Panics(t, write, name)
+	}
+	assert.Equal(t, []any{"", "", (*int64)(nil), []string(nil), []metav1.ManagedFieldsEntry(nil)},
+		[]any{p.GetGenerateName(), p.GetSelfLink(), p.GetDeletionGracePeriodSeconds(), p.GetFinalizers(), p.GetManagedFields()}, "these are not held")
+}
+
 func TestProjectedObjectsAreTheSameIfAllThatIsHeldIs(t *testing.T) {
 	assert.True(t, SameContent(projected(nil), projected(nil)))
 	raw := func(text string) *Projected {
