@@ -236,10 +236,13 @@ func read(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// eventually waits for something that nginx does in its own time.
+// eventually waits for something that nginx does in its own time. The function may end the test:
+// it runs in the test's goroutine.
 func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
-	require.Eventually(t, holds, patience, 1e7)
+	for end := time.Now().Add(patience); !holds(); pause(t, 1e7) {
+		require.True(t, time.Now().Before(end), "it has not come")
+	}
 }
 
 // certificate makes a certificate that signs itself.
