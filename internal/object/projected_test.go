@@ -151,8 +151,12 @@ func TestProjectedObjectsAreTheSameIfAllThatIsHeldIs(t *testing.T) {
 		"at":        func(h *Head, _ *lite) { h.More.Generation = 2 },
 		"field":     func(_ *Head, l *lite) { l.Spec.Node = "b" },
 		"raw field": func(_ *Head, l *lite) { l.Spec.Raw = json.RawMessage("1") },
+		"no labels": func(h *Head, _ *lite) { h.Labels = nil },
+		"no moment": func(h *Head, _ *lite) { h.Created = nil },
+		"no text":   func(_ *Head, l *lite) { l.Spec.Node = "" },
 	} {
 		assert.False(t, SameContent(projected(nil), projected(change)), name)
+		assert.False(t, SameContent(projected(change), projected(nil)), "no longer: %s", name)
 	}
 	assert.False(t, SameContent(projected(nil), NewProjected(&pods, Head{Name: "a"}, &struct{}{})))
 	assert.False(t, SameContent(projected(nil), &metav1.PartialObjectMetadata{}))
@@ -193,4 +197,59 @@ func TestG10ValuesThatAreTheSameAreOnePointerAndNoOtherIsWrittenTo(t *testing.T)
 	alone.Share(nil, intern)
 	alone.Share(NewProjected(&pods, Head{}, &struct{}{}), intern)
 	assert.NotSame(t, before.Value(), alone.Value())
+}
+
+// metadataOf is what functions of the library read of an object.
+func metadataOf(p *Projected) []any {
+	return []any{p.GetAnnotations(), p.GetOwnerReferences(), p.GetGeneration(), p.GetLabels(), p.GetDeletionTimestamp()}
+}
+
+func TestWhatGoesAwayFromAProjectedObjectIsNotHeldFromTheVersionBefore(t *testing.T) {
+	all := map[string]func(*Head){
+		"annotations": func(h *Head) { h.More.Annotations = map[string]string{"a": "b"} },
+		"owners":      func(h *Head) { h.More.Owners = []metav1.OwnerReference{{Kind: "Owner", Name: "o"}} },
+		"generation":  func(h *Head) { h.More.Generation = 3 },
+		"labels":      func(h *Head) { h.Labels = map[string]string{"k": "v"} },
+		"deletion":    func(h *Head) { h.Deleted = h.Created },
+	}
+	// with returns an object that has some of it.
+	with := func(has func(name string) bool) *Projected {
+		return projected(func(h *Head, _ *lite) {
+			h.Labels = nil
+			for name, put := range all {
+				if has(name) {
+					put(h)
+				}
+			}
+		})
+	}
+	none := func(string) bool { return false }
+	intern := func(unsafe.Pointer, unsafe.Pointer, reflect.Type) {}
+	for gone := range all {
+		for what, has := range map[string]struct{ before, after func(string) bool }{
+			"the last":      {func(name string) bool { return name == gone }, none},
+			"one of all":    {func(string) bool { return true }, func(name string) bool { return name != gone }},
+			"the first one": {none, func(name string) bool { return name == gone }},
+		} {
+			before, now := with(has.before), with(has.after)
+			now.Share(before, intern)
+			assert.Equal(t, metadataOf(with(has.after)), metadataOf(now), "%s, %s", gone, what)
+			assert.Equal(t, metadataOf(with(has.before)), metadataOf(before), "nobody writes to it")
+			assert.False(t, SameContent(before, now), "%s, %s", gone, what)
+			assert.False(t, SameContent(now, before), "%s, %s", gone, what)
+		}
+	}
+}
+
+func TestOfTheMetadataThatIsHeldWhatSomebodyReads(t *testing.T) {
+	whole := Head{
+		Name: "a", Labels: map[string]string{"k": "v"},
+		More: More{Annotations: map[string]string{"a": "b"}, Owners: []metav1.OwnerReference{{Name: "o"}}, Generation: 3},
+	}
+	for _, b := range []Beside{{}, {Labels: true}, {Annotations: true}, {Owners: true}, {Generation: true}, {true, true, true, true}} {
+		h := b.Of(whole)
+		assert.Equal(t, b, Beside{h.Labels != nil, h.More.Annotations != nil, h.More.Owners != nil, h.More.Generation != 0})
+		assert.Equal(t, b.Annotations || b.Owners || b.Generation, b.More(), "%+v", b)
+		assert.Equal(t, "a", h.Name)
+	}
 }

@@ -28,6 +28,16 @@ func TestEachPartOfAnIdentityTellsFilesApart(t *testing.T) {
 	}
 }
 
+func TestEachPartOfAQueryHasFilesOfItsOwn(t *testing.T) {
+	fields := reflect.TypeFor[Query]()
+	for i := range fields.NumField() {
+		other := head.Identity
+		reflect.ValueOf(&other.Query).Elem().Field(i).SetString("other")
+		assert.Equal(t, "another query", head.Identity.Differs(other), fields.Field(i).Name)
+		assert.NotEqual(t, head.Identity.Name(), other.Name(), fields.Field(i).Name)
+	}
+}
+
 func TestANameOfFilesHasNothingThatAFileSystemMinds(t *testing.T) {
 	odd := head.Identity
 	odd.Resource, odd.Namespace = "x.example.com/v1/../../etc/passwd", "../.."
@@ -64,6 +74,123 @@ func TestTypesThatArePackedOtherwiseHaveOtherNames(t *testing.T) {
 		assert.Equal(t, name, TypeOf(typ))
 		assert.Nil(t, seen[name], "%s", typ)
 		seen[name] = typ
+	}
+}
+
+// These types have one name, as one type has in two versions of a program.
+
+func fieldsV1() reflect.Type {
+	type part struct {
+		N int `json:"n"`
+	}
+	type fields struct {
+		Name string            `json:"name"`
+		Part *part             `json:"part"`
+		All  []part            `json:"all"`
+		Map  map[string]string `json:"map"`
+	}
+	return reflect.TypeFor[fields]()
+}
+
+func fieldsOfAnotherTag() reflect.Type {
+	type part struct {
+		N int `json:"n"`
+	}
+	type fields struct {
+		Name string            `json:"title"`
+		Part *part             `json:"part"`
+		All  []part            `json:"all"`
+		Map  map[string]string `json:"map"`
+	}
+	return reflect.TypeFor[fields]()
+}
+
+func fieldsOfAnotherTagWithin() reflect.Type {
+	type part struct {
+		N int `json:"m"`
+	}
+	type fields struct {
+		Name string            `json:"name"`
+		Part *part             `json:"part"`
+		All  []part            `json:"all"`
+		Map  map[string]string `json:"map"`
+	}
+	return reflect.TypeFor[fields]()
+}
+
+func fieldsOfAnotherType() reflect.Type {
+	type part struct {
+		N int32 `json:"n"`
+	}
+	type fields struct {
+		Name string            `json:"name"`
+		Part *part             `json:"part"`
+		All  []part            `json:"all"`
+		Map  map[string]string `json:"map"`
+	}
+	return reflect.TypeFor[fields]()
+}
+
+func fieldsOfAnotherName() reflect.Type {
+	type part struct {
+		N int `json:"n"`
+	}
+	type fields struct {
+		Name string            `json:"name"`
+		Some *part             `json:"part"`
+		All  []part            `json:"all"`
+		Map  map[string]string `json:"map"`
+	}
+	return reflect.TypeFor[fields]()
+}
+
+func fieldsOfAnotherMap() reflect.Type {
+	type part struct {
+		N int `json:"n"`
+	}
+	type fields struct {
+		Name string         `json:"name"`
+		Part *part          `json:"part"`
+		All  []part         `json:"all"`
+		Map  map[string]int `json:"map"`
+	}
+	return reflect.TypeFor[fields]()
+}
+
+func fieldsOfAnotherKey() reflect.Type {
+	type part struct {
+		N int `json:"n"`
+	}
+	type fields struct {
+		Name string         `json:"name"`
+		Part *part          `json:"part"`
+		All  []part         `json:"all"`
+		Map  map[int]string `json:"map"`
+	}
+	return reflect.TypeFor[fields]()
+}
+
+func fieldsThatAreFewer() reflect.Type {
+	type part struct {
+		N int `json:"n"`
+	}
+	type fields struct {
+		Name string `json:"name"`
+		Part *part  `json:"part"`
+		All  []part `json:"all"`
+	}
+	return reflect.TypeFor[fields]()
+}
+
+func TestATypeThatIsChangedHasAnotherNameInFiles(t *testing.T) {
+	was := TypeOf(fieldsV1())
+	assert.Equal(t, was, TypeOf(fieldsV1()))
+	for what, of := range map[string]func() reflect.Type{
+		"a tag": fieldsOfAnotherTag, "a tag of a part": fieldsOfAnotherTagWithin, "a type of a part": fieldsOfAnotherType,
+		"a name": fieldsOfAnotherName, "values of a map": fieldsOfAnotherMap, "keys of a map": fieldsOfAnotherKey, "a field less": fieldsThatAreFewer,
+	} {
+		assert.Equal(t, fieldsV1().String(), of().String(), "the name alone does not tell")
+		assert.NotEqual(t, was, TypeOf(of()), what)
 	}
 }
 

@@ -108,6 +108,58 @@ func TestAProjectionIsOneWhateverTheEncodingAndForTheAnswerToAWriteToo(t *testin
 	}
 }
 
+// TestTheLastAnnotationOwnerAndLabelOfAProjectedObjectGoAway: in a version of it, in the answer to
+// an own write, and in a file.
+func TestTheLastAnnotationOwnerAndLabelOfAProjectedObjectGoAway(t *testing.T) {
+	d := projecting(objects.Beside{Labels: true, Annotations: true, Owners: true, Generation: true})
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "a", Namespace: "ns", UID: "u", ResourceVersion: "7", Generation: 3, Labels: map[string]string{"k": "v"},
+		Annotations: map[string]string{"a": "b"}, OwnerReferences: []metav1.OwnerReference{{Kind: "Owner", Name: "o", UID: "o"}},
+	}}
+	p.APIVersion, p.Kind = "v1", "Pod"
+	inProto := func(p *corev1.Pod) (stream.Object, error) {
+		raw, err := p.Marshal()
+		require.NoError(t, err)
+		return d.decode(raw, frames.Protobuf)
+	}
+	for how, make := range map[string]func(*corev1.Pod) (stream.Object, error){
+		"protobuf": inProto,
+		"JSON": func(p *corev1.Pod) (stream.Object, error) {
+			raw, err := json.Marshal(p)
+			require.NoError(t, err)
+			return d.decode(raw, frames.JSON)
+		},
+		"an answer": func(p *corev1.Pod) (stream.Object, error) {
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
+			require.NoError(t, err)
+			return d.Typed(&unstructured.Unstructured{Object: content})
+		},
+		"a file": func(p *corev1.Pod) (stream.Object, error) {
+			source := &typedSource{rest: &restSource{resource: d.resource}, decoder: d}
+			o, err := inProto(p)
+			require.NoError(t, err)
+			raw, err := source.Pack(o)
+			require.NoError(t, err)
+			return source.Unpack(raw)
+		},
+	} {
+		before, err := make(p)
+		require.NoError(t, err, how)
+		d.Compact(before, nil, true)
+		bare := p.DeepCopy()
+		bare.Labels, bare.Annotations, bare.OwnerReferences = nil, nil, nil
+		now, err := make(bare)
+		require.NoError(t, err, how)
+		d.Compact(now, before, true)
+		assert.Empty(t, now.GetAnnotations(), how)
+		assert.Empty(t, now.GetOwnerReferences(), how)
+		assert.Empty(t, now.GetLabels(), how)
+		assert.Equal(t, int64(3), now.GetGeneration(), how)
+		assert.Equal(t, p.Annotations, before.GetAnnotations(), how)
+		assert.False(t, objects.SameContent(before, now), how)
+	}
+}
+
 func TestAnObjectThatNoServerHasStoredIsAnErrorInAProjectionToo(t *testing.T) {
 	d := projecting(objects.Beside{})
 	for text, says := range map[string]string{
