@@ -179,7 +179,7 @@ func (s *apiServer) shown(o *object) (live Object, known bool) {
 func (s *apiServer) bind(
 	ctx context.Context, op operation, o *object, w writeOptions,
 ) (writeOptions, error) {
-	if !fence.Fenced(ctx) || w.unfenced || w.version != nil || !op.preconditioned(o) {
+	if !fence.Fenced(ctx) || w.unfenced || w.version != nil || !op.preconditioned(w.sent(o)) {
 		return w, nil
 	}
 	uid, version, err := s.seen(ctx, o, w.uid)

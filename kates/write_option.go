@@ -30,7 +30,8 @@ type writeOptions struct {
 	propagation  *metav1.DeletionPropagation
 	grace        *int64
 	unfenced     bool
-	wrong        error // the first option that makes no sense
+	body         *Unstructured // what is sent in place of the object; nil: the object itself
+	wrong        error         // the first option that makes no sense
 }
 
 // DryRun lets the server do everything but store the result. Snapshots do not show the write
@@ -215,6 +216,14 @@ func (op operation) preconditioned(o *object) bool {
 		return o.GetResourceVersion() == ""
 	}
 	return true
+}
+
+// sent is what carries the version of a write that has one.
+func (w writeOptions) sent(o *object) *object {
+	if w.body == nil {
+		return o
+	}
+	return &object{Unstructured: w.body}
 }
 
 // takesOptions reports whether the preconditions in the caller's options have a meaning.

@@ -285,6 +285,8 @@ func (c *Client) CreateSubresource(ctx context.Context, resource any, subresourc
 func (c *Client) UpdateSubresource(ctx context.Context, resource any, subresource string, body, target any, opts ...WriteOption) error {
 	if isNil(body) {
 		body = resource
+	} else if u, err := jsonform.ToUnstructured(c.core.scheme, body); err == nil { // else c.body says why
+		opts = append(slices.Clip(opts), func(w *writeOptions) { w.body = u })
 	}
 	op := operation{toUpdate, subresource}
 	return c.writeSubresource(ctx, op, resource, target, opts, func(o *object, w writeOptions) (got, wrote *Unstructured, err error) {
