@@ -3,6 +3,7 @@ package events_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,6 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2/ktesting"
 
+	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/events"
 	"github.com/kates-go/kates/kates/katestest"
@@ -183,6 +185,31 @@ func TestG11ARecorderEndsWithItsContextOrCloseWhateverIsWaiting(t *testing.T) {
 			r.Eventf(service(), nil, events.Normal, "Done", "Put", "after the end")
 			goleak.VerifyNone(t, before)
 			fake.Close()
+		})
+	}
+}
+
+// TestNoEventIsRecordedAfterItsLeaseIsOver: a recorder of a leader's context ends with the lease.
+func TestNoEventIsRecordedAfterItsLeaseIsOver(t *testing.T) {
+	for _, over := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			fake := katestest.New(t)
+			asked := 0
+			ctx := fence.With(t.Context(), func() error {
+				asked++
+				if over {
+					return kates.ErrLeadershipLost
+				}
+				return nil
+			})
+			r, err := events.NewRecorder(ctx, fake.Client, "example.com/dns")
+			require.NoError(t, err)
+			r.Eventf(service(), nil, events.Normal, "Done", "Put", "")
+			time.Sleep(time.Minute)
+			r.Close()
+			written := slices.ContainsFunc(fake.Dynamic.Actions(), func(a clienttesting.Action) bool { return a.GetVerb() == "create" })
+			assert.Equal(t, !over, written)
+			assert.NotZero(t, asked)
 		})
 	}
 }
