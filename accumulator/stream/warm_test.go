@@ -53,7 +53,7 @@ func filesOf(change func(*Resource, *Spec)) warm.Identity {
 	return s.fileIdentity(warm.Origin{Cluster: "c"})
 }
 
-func TestAnotherSelectorOrStructHasNothingThatWasKept(t *testing.T) {
+func TestAnotherQueryOrStructHasFilesOfItsOwn(t *testing.T) {
 	require.Equal(t, taggedName().String(), taggedTitle().String(), "the name alone does not tell")
 	was := filesOf(nil)
 	assert.Equal(t, was, filesOf(nil))

@@ -82,6 +82,25 @@ func TestALeaseExpiresByWhenItWasSeenUnchangedAndNotByItsHoldersClock(t *testing
 	}
 }
 
+// TestALeaseExpiresAfterTheDurationOfItsHolder: that of a candidate may be another one.
+func TestALeaseExpiresAfterTheDurationOfItsHolder(t *testing.T) {
+	for _, own := range []time.Duration{4 * time.Second, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLeases()
+			l.held(t, time.Now())
+			config := l.config("a")
+			config.LeaseDuration, config.RenewDeadline, config.RetryPeriod = own, own/2, time.Second
+			start := time.Now()
+			a, err := Stand(t.Context(), config)
+			require.NoError(t, err)
+			<-a.Elected()
+			assert.GreaterOrEqual(t, time.Since(start), 15*time.Second, "its own is %s", own)
+			assert.Less(t, time.Since(start), 18*time.Second, "its own is %s", own)
+			a.Resign()
+		})
+	}
+}
+
 func TestWhoComesBackUnderTheIdentityOfTheHolderLeadsAtOnceAndGoesOnWithItsTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases()

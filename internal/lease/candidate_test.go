@@ -18,7 +18,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -148,6 +150,63 @@ func TestALeaseThatHasExpiredIsLostWhateverTheLoopDoes(t *testing.T) {
 		assert.ErrorContains(t, a.Err(), "it has not been renewed for 15s")
 		a.Resign()
 	})
+}
+
+// TestALeaseCountsFromWhenItsRenewalWasSent: others count from when the server had it, which is
+// earlier than the answer.
+func TestALeaseCountsFromWhenItsRenewalWasSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		l.PrependReactor("create", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			<-time.After(4 * time.Second)
+			l.set(func() { l.err = errors.New("down") }) // for the next ones
+			return true, lateLease(), nil
+		})
+		config := l.config("a")
+		config.RenewDeadline = 14900 * time.Millisecond
+		start := time.Now()
+		a, err := Stand(t.Context(), config)
+		require.NoError(t, err)
+		<-a.Elected()
+		assert.Equal(t, 4*time.Second, time.Since(start))
+		require.NoError(t, a.Held())
+		<-a.Lost()
+		assert.Equal(t, 15*time.Second, time.Since(start))
+		assert.ErrorIs(t, a.Held(), ErrLost)
+		a.Resign()
+	})
+}
+
+// lateLease is an answer to a creation.
+func lateLease() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(Resource.GroupVersion().WithKind("Lease"))
+	u.SetNamespace("ns")
+	u.SetName("lease")
+	u.SetResourceVersion("1")
+	return u
+}
+
+// TestALeaseThatWasLostOrGivenUpIsNotHeldAgain: a renewal may be answered later, and others may
+// have written meanwhile.
+func TestALeaseThatWasLostOrGivenUpIsNotHeldAgain(t *testing.T) {
+	for name, end := range map[string]func(*Candidate){
+		"lost": func(c *Candidate) { c.lose(errors.New("somebody else has it")) }, "given up": (*Candidate).Resign,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newLeases().stand(t, "a")
+				<-a.Elected()
+				require.NoError(t, a.Held())
+				end(a)
+				require.ErrorIs(t, a.Held(), ErrLost)
+				assert.False(t, a.extends(time.Now(), record{holder: "a"}))
+				assert.ErrorIs(t, a.Held(), ErrLost)
+				assert.False(t, a.Status().Holds)
+				a.Resign()
+			})
+		})
+	}
 }
 
 func TestWhoReadsThatAnotherHoldsTheLeaseHasLostAtOnce(t *testing.T) {

@@ -183,3 +183,39 @@ func TestHashesOfWhichNothingIsKnownAreCutIntoEqualParts(t *testing.T) {
 	assert.Equal(t, Plan{{0, "a"}, {1 << 62, "b"}, {1 << 63, "c"}, {1<<63 + 1<<62, "d"}}, p)
 	assert.Equal(t, Ranges{{1<<63 + 1<<62, math.MaxUint64}}, p.Ranges("d"))
 }
+
+func TestADigestHasAllObjectsInFewLoads(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var loads []Load
+		total, largest := 0, 0
+		for _, objects := range rapid.SliceOfN(rapid.IntRange(1, 50), 1, 60).Draw(rt, "objects") {
+			loads = append(loads, Load{uint64(10 * len(loads)), objects})
+			total, largest = total+objects, max(largest, objects)
+		}
+		most := rapid.IntRange(1, 30).Draw(rt, "most")
+		digest := Digest(loads, most)
+		require.LessOrEqual(rt, len(digest), most)
+		sum, last := 0, -1
+		for _, d := range digest {
+			sum += d.Objects
+			at := slices.IndexFunc(loads, func(l Load) bool { return l.Hash == d.Hash })
+			require.Greater(rt, at, last, "each begins where one of the loads does, in their order")
+			last = at
+			if len(loads) > most {
+				require.LessOrEqual(rt, d.Objects, total/most+largest+1, "none stands for much more than the others")
+			}
+		}
+		require.Equal(rt, total, sum)
+		if len(loads) <= most {
+			require.Equal(rt, loads, digest)
+		}
+	})
+}
+
+func TestLoadsOfOneHashAreOne(t *testing.T) {
+	assert.Equal(t, []Load{{1, 2}, {5, 1}, {7, 3}}, Loads([]uint64{7, 1, 7, 5, 1, 7}))
+	given := []Load{{7, 2}, {1, 1}, {7, 3}, {1, 4}}
+	assert.Equal(t, []Load{{1, 5}, {7, 5}}, Merge(given))
+	assert.Equal(t, []Load{{7, 2}, {1, 1}, {7, 3}, {1, 4}}, given, "it is the caller's")
+	assert.Empty(t, Merge(nil))
+}

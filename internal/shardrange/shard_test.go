@@ -105,6 +105,31 @@ func TestAShardOfAllHashesAsksForNoShard(t *testing.T) {
 	assert.True(t, s.Covers(half) && half.Covers(half))
 }
 
+// TestAShareByControllersIsAskedOfNoServer: whoever gets the objects judges them.
+func TestAShareByControllersIsAskedOfNoServer(t *testing.T) {
+	half := Ranges{{0, math.MaxInt64}}
+	s := Shard{Controller, half}
+	assert.Empty(t, s.String())
+	assert.False(t, s.Everything())
+	assert.True(t, s.Has("ns", "u") && s.HasNamespace("ns"))
+	assert.False(t, s.Covers(Shard{UID, half}) || s.Covers(Shard{}))
+	assert.True(t, s.Covers(s) && Shard{}.Covers(s))
+}
+
+// TestShardsThatDifferHaveOtherKeys: streams of the same key are one.
+func TestShardsThatDifferHaveOtherKeys(t *testing.T) {
+	seen := make(map[string]Shard)
+	for _, field := range []Field{UID, Namespace, Controller} {
+		for _, ranges := range []Ranges{nil, {{0, 7}}, {{0, 8}}, {{1, 8}}, {{0, 7}, {9, math.MaxUint64}}} {
+			s := Shard{field, ranges}
+			assert.NotEmpty(t, s.Key())
+			assert.NotContains(t, seen, s.Key(), "%v and %v", seen[s.Key()], s)
+			seen[s.Key()] = s
+		}
+		assert.Empty(t, Shard{field, All()}.Key())
+	}
+}
+
 func TestATextThatIsNoShardIsAnErrorThatSaysWhy(t *testing.T) {
 	for text, says := range map[string]string{
 		"":  "is no range",

@@ -113,6 +113,24 @@ func TestAClaimCountsWhenItHasComeBack(t *testing.T) {
 	assert.NotNil(t, s.keys.current())
 }
 
+// TestNoKeyIsOwnedBeforeTheWatchesAreAsNewAsTheFirstClaim: another replica may have worked at it a
+// moment ago.
+func TestNoKeyIsOwnedBeforeTheWatchesAreAsNewAsTheFirstClaim(t *testing.T) {
+	s := newScripted(t)
+	s.observe(nil, start)
+	s.ask(start, create, 0)
+	s.ask(start, update, 0)
+	s.observe([]peer{s.lease}, start)
+	assert.True(t, s.keys.standing().behind())
+	assert.False(t, s.mine(named("key"), start))
+	assert.False(t, s.take(named("key"), start))
+	s.keys.caughtUp(nil)
+	assert.False(t, s.mine(named("key"), start), "that was for no claim")
+	s.keys.caughtUp(s.keys.current())
+	assert.False(t, s.keys.standing().behind())
+	assert.True(t, s.mine(named("key"), start))
+}
+
 func TestAKeyThatWasAnothersMeanwhileWaitsForTheWatches(t *testing.T) {
 	for name, catching := range map[string]func(*scripted) *grant{
 		"that have not begun":    func(*scripted) *grant { return nil },
