@@ -234,6 +234,37 @@ func TestAnObjectThatChangesBeforeItIsPrunedIsCheckedAgain(t *testing.T) {
 	}
 }
 
+// TestAnObjectIsReleasedOnlyIfItStillBelongsToTheSetAndToOthers: it may have changed meanwhile.
+func TestAnObjectIsReleasedOnlyIfItStillBelongsToTheSetAndToOthers(t *testing.T) {
+	for name, test := range map[string]struct {
+		patch    string
+		released bool
+	}{
+		"its content":             {`{"data":{"k":"v"}}`, true},
+		"its label is gone":       {`{"metadata":{"labels":null}}`, false},
+		"the other owner is gone": {`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"root","uid":"root"}]}}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shared := prunable("shared")
+			shared.OwnerReferences = append(shared.OwnerReferences, coOwner("p"))
+			p := newPruning(t, shared)
+			var once sync.Once
+			p.wire.before = func() {
+				once.Do(func() {
+					assert.NoError(t, p.other.Patch(t.Context(), shared, kates.MergePatchType, []byte(test.patch), nil))
+				})
+			}
+			result, err := p.client.ApplyOwned(t.Context(), p.set)
+			require.NoError(t, err)
+			assert.Equal(t, test.released, len(result.Released) == 1)
+			assert.Empty(t, result.Pruned)
+			var now *kates.ConfigMap
+			require.NoError(t, p.other.Get(t.Context(), shared, &now))
+			assert.Equal(t, test.released, now.OwnerReferences[0].UID != "root", "its reference to the owner")
+		})
+	}
+}
+
 // TestAnObjectThatKeepsChangingIsAConflictInTheEnd: it is not deleted whatever it has become.
 func TestAnObjectThatKeepsChangingIsAConflictInTheEnd(t *testing.T) {
 	p := newPruning(t, prunable("old"))

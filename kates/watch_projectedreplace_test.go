@@ -73,6 +73,46 @@ func TestAnotherKeyBesideAStructReadsWhatItNeeds(t *testing.T) {
 	})
 }
 
+// TestAnObjectLeavesItsPartitionWithItsLastAnnotationOrOwner: the struct has neither.
+func TestAnObjectLeavesItsPartitionWithItsLastAnnotationOrOwner(t *testing.T) {
+	type lites struct {
+		Pods []*podLite `kates:"pods"`
+	}
+	for name, of := range map[string]struct {
+		key                 func(kates.Object) []string
+		at, gone, again, to string
+	}{
+		"annotation": {kates.ByAnnotation("other"), "b", `{"metadata":{"annotations":null}}`, `{"metadata":{"annotations":{"other":"c"}}}`, "c"},
+		"owner": {
+			kates.ByOwner("ReplicaSet"), "default/rs", `{"metadata":{"ownerReferences":null}}`,
+			`{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"other","uid":"o","controller":true}]}}`, "default/other",
+		},
+		"label": {kates.ByLabel("app"), "web", `{"metadata":{"labels":null}}`, `{"metadata":{"labels":{"app":"c"}}}`, "c"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			pod := fullPod("a", "n1")
+			pod.Annotations = map[string]string{"other": "b"}
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "u", Controller: new(true)}}
+			c := katestest.NewServer(t, katestest.WithoutControllers(), katestest.WithObjects(pod)).Client(t)
+			p, err := kates.WatchEach[lites](t.Context(), c, kates.Query{Name: "Pods", Key: of.key})
+			require.NoError(t, err)
+			defer p.Close()
+			take := func() string {
+				turn, err := p.Next(t.Context())
+				require.NoError(t, err)
+				defer turn.Done(nil)
+				return fmt.Sprint(turn.Key, " ", len(turn.Snapshot.Pods))
+			}
+			assert.Equal(t, of.at+" 1", take(), name)
+			require.Equal(t, "fields from protobuf", p.Status().Queries[0].Form)
+			require.NoError(t, c.Patch(t.Context(), pod, kates.MergePatchType, []byte(of.gone), nil))
+			assert.Equal(t, of.at+" 0", take(), "it has left: %s", name)
+			require.NoError(t, c.Patch(t.Context(), pod, kates.MergePatchType, []byte(of.again), nil))
+			assert.Equal(t, of.to+" 1", take(), name)
+		})
+	}
+}
+
 // picky does not decode from one text.
 type picky string
 
