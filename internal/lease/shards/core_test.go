@@ -82,6 +82,36 @@ func TestALeaseCountsFromWhenItsRenewalWasSent(t *testing.T) {
 	require.ErrorIs(t, s.held(held, at.Add(15*time.Second)), ErrLost)
 }
 
+// TestAMembershipCountsFromWhenItsLeaseWasSent: the answer may have been late.
+func TestAMembershipCountsFromWhenItsLeaseWasSent(t *testing.T) {
+	s := newScripted(t)
+	s.observe(nil, start)
+	s.ask(start, create, 4*time.Second)
+	s.todo(start.Add(s.config.RenewDeadline - 1))
+	assert.True(t, s.own.joined())
+	s.todo(start.Add(s.config.RenewDeadline))
+	assert.False(t, s.own.joined())
+}
+
+// TestALeaseOfAnotherUIDIsNotTheReplicas: others have deleted its own, and one of its name came.
+func TestALeaseOfAnotherUIDIsNotTheReplicas(t *testing.T) {
+	s := joined(t)
+	require.True(t, s.take(named("key"), start))
+	held, at := s.running["key"], start.Add(2*time.Second)
+	w, _ := s.todo(at)
+	require.Equal(t, update, w.verb)
+	s.sends(w, at)
+	s.answered(w, peer{}, at, at, apierrors.NewConflict(lease.Resource.GroupResource(), "g-one", nil))
+	w, _ = s.todo(at)
+	require.Equal(t, read, w.verb)
+	found := s.lease
+	found.uid = "another"
+	s.answered(w, found, at, at, nil)
+	assert.False(t, s.own.joined())
+	assert.ErrorIs(t, s.held(held, at), ErrLost)
+	assert.ErrorContains(t, s.lost, "its lease was deleted")
+}
+
 // TestALateRenewalIsReported: whoever was refused a key meanwhile has to be told to try again.
 func TestALateRenewalIsReported(t *testing.T) {
 	s := joined(t)

@@ -1,0 +1,94 @@
+package accumulator
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/warm"
+)
+
+// headed writes a file anew, with another head, so that it is damaged nowhere.
+func headed(t *testing.T, change func(*warm.Head)) func([]byte) []byte {
+	return func(file []byte) []byte {
+		codec := sim.Warm(nil).Codec
+		r, err := codec.Open(bytes.NewReader(file))
+		require.NoError(t, err)
+		change(&r.Head)
+		var out bytes.Buffer
+		w, err := codec.NewWriter(&out, r.Head)
+		require.NoError(t, err)
+		for {
+			chunk, err := r.Next()
+			require.NoError(t, err)
+			if chunk == nil {
+				break
+			}
+			require.NoError(t, chunk.Each(func(one warm.Record) error {
+				if one.Raw == nil {
+					return w.Remove(one.Namespace, one.Name)
+				}
+				return w.Put(one.Raw)
+			}))
+		}
+		require.NoError(t, w.Close())
+		return out.Bytes()
+	}
+}
+
+func TestG1G2AFileWhoseHeadDoesNotSuitIsAListAndSaysWhy(t *testing.T) {
+	for name, doubt := range map[string]struct {
+		file   string
+		change func(*warm.Head)
+		why    string // empty: it suits
+	}{
+		"nothing":                       {warm.Changes, func(*warm.Head) {}, ""},
+		"an object less":                {warm.Changes, func(h *warm.Head) { h.Objects++ }, "has 3 objects, and should have 4"},
+		"an object more":                {warm.Changes, func(h *warm.Head) { h.Objects-- }, "has 3 objects, and should have 2"},
+		"no version":                    {warm.Changes, func(h *warm.Head) { h.Position = "" }, "has no version"},
+		"from the future":               {warm.Changes, func(h *warm.Head) { h.Saved = h.Saved.Add(2 * time.Hour) }, "old"},
+		"changes of another base":       {warm.Changes, func(h *warm.Head) { h.Base = "other" }, "do not belong together"},
+		"the base of another query":     {warm.Base, func(h *warm.Head) { h.Labels = "a=b" }, "do not belong together"},
+		"changes of another query":      {warm.Changes, func(h *warm.Head) { h.Labels = "a=b" }, "another query"},
+		"packed otherwise":              {warm.Changes, func(h *warm.Head) { h.Packing = "other" }, "the program's types"},
+		"witnesses that tell of no one": {warm.Changes, func(h *warm.Head) { h.Witnesses = nil }, "has changed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			afterALife(t, func(p *process) {
+				p.files.Edit(doubt.file, headed(p.T, doubt.change))
+				p.Create("bs", sim.Thing("other"))
+				p.start()
+				sim.After(5 * time.Minute)
+				p.sameAsServer()
+				if doubt.why == "" {
+					assert.Equal(p, "warm", p.began())
+					return
+				}
+				assert.Contains(p, p.began(), "list: ")
+				assert.Contains(p, p.began(), doubt.why)
+			})
+		})
+	}
+}
+
+// TestG4AWarmStartFromBeforeAnOwnWriteIsAList: the server was restored after that write.
+func TestG4AWarmStartFromBeforeAnOwnWriteIsAList(t *testing.T) {
+	afterALife(t, func(p *process) {
+		p.Create("bs", sim.Thing("other"))
+		backup := p.Rev
+		p.Failing(func(string, string) error { return errors.New("away") })
+		p.start()
+		synctest.Wait()
+		sim.NewClient(p.Server, p.streams).Put("as", sim.Thing("own"), 0)
+		p.Restore(backup)
+		p.Failing(nil)
+		sim.After(5 * time.Minute)
+		assert.Contains(p, p.began(), "older than that of an own write")
+	})
+}
