@@ -72,8 +72,11 @@ func (m *fleetModel) check(name string, snap *things) error {
 	if !is {
 		return errors.New("it has left")
 	}
-	if behind != of || slices.ContainsFunc(snap.Missing, func(x Missing) bool { return x.Cluster == name && x.Err == errNotYet }) {
+	if slices.ContainsFunc(snap.Missing, func(x Missing) bool { return x.Cluster == name && x.Err == errNotYet }) {
 		return nil // the former one, until the other is complete
+	}
+	if behind != of {
+		return fmt.Errorf("G5: it is cluster %d, and is shown as %d: %+v", behind, of, snap.Missing)
 	}
 	for key, wrote := range m.own[name] {
 		if all[key] != wrote {

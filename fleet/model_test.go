@@ -3,6 +3,7 @@ package fleet
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -32,18 +33,20 @@ type modelStep struct {
 	kind    string
 	object  string
 	seconds int
+	unseen  int // if a look follows this step: how many later steps then go by without one
 }
 
 func drawModelStep(t *rapid.T) modelStep {
 	return modelStep{
 		action: rapid.SampledFrom([]string{
-			"join", "join", "remove", "fail", "heal", "write", "write", "write", "delete", "own", "own", "wait", "look", "look",
+			"join", "join", "remove", "fail", "heal", "write", "write", "write", "delete", "own", "own", "wait", "look", "again",
 		}).Draw(t, "action"),
 		name:    rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name"),
 		fake:    rapid.IntRange(0, modelFakes-1).Draw(t, "fake"),
 		kind:    rapid.SampledFrom([]string{"configmaps", "services"}).Draw(t, "kind"),
 		object:  rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "object"),
 		seconds: rapid.SampledFrom([]int{0, 1, 3, 20, 60}).Draw(t, "seconds"),
+		unseen:  rapid.SampledFrom([]int{0, 0, 1, 2, 3, 6}).Draw(t, "unseen"),
 	}
 }
 
@@ -55,13 +58,15 @@ type version struct {
 	round string
 }
 
-// fleetModel has clusters come, go, take others' names, fail and heal, and checks each snapshot.
+// fleetModel has clusters come, go, take others' names, fail and heal, and checks each snapshot. One
+// or more steps lie between two snapshots.
 type fleetModel struct {
-	fleet *Fleet
-	snaps *Snapshots[things]
-	fakes [modelFakes]*katestest.Fake
-	down  [modelFakes]atomic.Bool
-	made  int // objects and versions
+	fleet  *Fleet
+	snaps  *Snapshots[things]
+	fakes  [modelFakes]*katestest.Fake
+	down   [modelFakes]atomic.Bool
+	made   int // objects and versions
+	unseen int // steps that go by before the next look
 
 	members map[string]int                // by name, the fake behind it
 	own     map[string]map[string]version // by name and object, own writes to the present cluster
@@ -117,10 +122,6 @@ var modelMapper = sync.OnceValues(func() (meta.RESTMapper, error) { return kates
 
 // newFake makes a cluster with an object of each kind that stays.
 func (m *fleetModel) newFake(i int) (*katestest.Fake, error) {
-	mapper, err := modelMapper()
-	if err != nil {
-		return nil, err
-	}
 	var objects []runtime.Object
 	for kind, name := range map[string]string{"Namespace": "kube-system", "ConfigMap": "keep", "Service": "keep"} {
 		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind}}
@@ -131,11 +132,8 @@ func (m *fleetModel) newFake(i int) (*katestest.Fake, error) {
 		}
 		objects = append(objects, o)
 	}
-	k := &katestest.Fake{Mapper: mapper}
-	k.Dynamic = fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-		resourceOf("configmaps"): "ConfigMapList", resourceOf("services"): "ServiceList", resourceOf("namespaces"): "NamespaceList",
-	}, objects...)
-	if k.Client, err = kates.NewClientFromDynamic(k.Dynamic, k.Mapper); err != nil {
+	k, err := newModelFake(objects...)
+	if err != nil {
 		return nil, err
 	}
 	m.fakes[i] = k
@@ -145,20 +143,33 @@ func (m *fleetModel) newFake(i int) (*katestest.Fake, error) {
 	return k, nil
 }
 
+// newModelFake makes a cluster of the few kinds that the models have, whose client logs nothing.
+func newModelFake(objects ...runtime.Object) (*katestest.Fake, error) {
+	mapper, err := modelMapper()
+	if err != nil {
+		return nil, err
+	}
+	k := &katestest.Fake{Mapper: mapper}
+	k.Dynamic = fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		resourceOf("configmaps"): "ConfigMapList", resourceOf("services"): "ServiceList", resourceOf("namespaces"): "NamespaceList",
+	}, objects...)
+	k.Client, err = kates.NewClientFromDynamic(k.Dynamic, mapper, kates.WithLogger(slog.New(slog.DiscardHandler)))
+	return k, err
+}
+
 func (m *fleetModel) do(s modelStep) error {
 	k := m.fakes[s.fake]
 	var err error
 	switch s.action {
 	case "join":
 		if was, is := m.members[s.name]; !is || was != s.fake {
-			m.left(s.name)
-			m.members[s.name] = s.fake
-			err = m.fleet.Set(Member{Name: s.name, Client: k.Client})
+			err = m.join(s.name, s.fake)
 		}
 	case "remove":
-		m.fleet.Remove(s.name)
-		delete(m.members, s.name)
-		m.left(s.name)
+		m.remove(s.name)
+	case "again": // nobody has seen the name leave
+		m.remove(s.name)
+		err = m.join(s.name, s.fake)
 	case "fail", "heal":
 		m.down[s.fake].Store(s.action == "fail")
 	case "write":
@@ -177,7 +188,23 @@ func (m *fleetModel) do(s modelStep) error {
 		return err
 	}
 	synctest.Wait() // the fake cannot bear another writer before its watches are read
+	if m.unseen--; m.unseen >= 0 && s.action != "look" {
+		return nil
+	}
+	m.unseen = s.unseen
 	return m.look()
+}
+
+func (m *fleetModel) join(name string, fake int) error {
+	m.left(name)
+	m.members[name] = fake
+	return m.fleet.Set(Member{Name: name, Client: m.fakes[fake].Client})
+}
+
+func (m *fleetModel) remove(name string) {
+	m.fleet.Remove(name)
+	delete(m.members, name)
+	m.left(name)
 }
 
 // left forgets what another cluster under the name may take back.
@@ -249,7 +276,10 @@ func (m *fleetModel) writeOwn(s modelStep) error {
 		m.own[s.name] = make(map[string]version)
 	}
 	m.own[s.name][s.kind+" "+o.GetName()] = version{o.GetUID(), o.GetAnnotations()["round"]}
-	return m.look()
+	if m.unseen > 0 {
+		return nil
+	}
+	return m.look() // before the watch has the event
 }
 
 func versionOf(o metav1.Object) version { return version{o.GetUID(), o.GetAnnotations()["round"]} }
