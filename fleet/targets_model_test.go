@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,20 +20,19 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"pgregory.net/rapid"
 
-	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/internal/suite/rounds"
 	"github.com/kates-go/kates/kates/katestest"
 )
 
 // TestModelG1G6TargetsShowWhatTheClustersHold lets owners want and drop targets while objects, rights and
 // clusters come and go. After each step a reader either shows exactly what its cluster holds, or
 // says that this is not known. Once known, it stays so while the cluster stays. Whenever all is
-// quiet, each owner was activated whose targets have changed. There are 100 scripts of some 60
-// steps, or as many as -rapid.checks says.
+// quiet, each owner was activated whose targets have changed.
 func TestModelG1G6TargetsShowWhatTheClustersHold(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	rounds.Check(t, func(rt *rapid.T, step func()) {
 		script := rapid.SliceOfN(rapid.Custom(drawAction), 40, 80).Draw(rt, "script")
 		var err error
-		synctest.Test(t, func(*testing.T) { err = runTargets(script) })
+		synctest.Test(t, func(*testing.T) { err = runTargets(script, step) })
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -111,15 +110,14 @@ type targetPlace struct {
 }
 
 func newTargetPlace(uid string) (*targetPlace, error) {
-	system := &kates.Namespace{}
-	system.Name, system.UID = "kube-system", types.UID(uid)
-	all := []kates.Object{system}
-	for i := range 6 { // a refusal in a namespace that is gone is no refusal
-		ns := &kates.Namespace{}
-		ns.Name = fmt.Sprint("n", i)
+	var all []runtime.Object
+	for _, name := range []string{"kube-system", "n0", "n1", "n2", "n3", "n4", "n5"} { // a refusal in a namespace that is gone is no refusal
+		ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+		ns.SetName(name)
+		ns.SetUID(types.UID(name + " " + uid))
 		all = append(all, ns)
 	}
-	k, err := katestest.NewFake(katestest.WithObjects(all...), katestest.WithClientOptions(kates.WithLogger(slog.New(slog.DiscardHandler))))
+	k, err := newModelFake(all...)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +148,7 @@ type targetsModel struct {
 	seen     map[*Reader]string // when all was quiet the last time
 }
 
-func runTargets(script []action) error {
+func runTargets(script []action, taken func()) error {
 	m := &targetsModel{
 		places: make(map[string]*targetPlace), there: make(map[string]bool), quarrels: make(map[string]bool),
 		owned: make(map[string]map[Target]*Reader), known: make(map[*Reader]bool), seen: make(map[*Reader]string),
@@ -179,6 +177,7 @@ func runTargets(script []action) error {
 		if err != nil {
 			return fmt.Errorf("step %d, %s: %w\n%s\n%s", i, a.verb, err, m.targets.Status(), m.fleet.Status())
 		}
+		taken()
 	}
 	if err := m.settle(); err != nil {
 		return fmt.Errorf("in the end: %w\n%s", err, m.targets.Status())
