@@ -116,9 +116,16 @@ func runFleetModel(steps []modelStep, taken func()) error {
 	return m.settle()
 }
 
-// modelMapper knows the kinds. A fake of package katestest, which knows all kinds of Kubernetes,
-// would take most of the model's time.
-var modelMapper = sync.OnceValues(func() (meta.RESTMapper, error) { return katestest.NewMapper() })
+// modelMapper knows the kinds of the models. One that knows all kinds of Kubernetes, and a fake of
+// package katestest for each cluster, would take most of the models' time.
+var modelMapper = sync.OnceValue(func() meta.RESTMapper {
+	v1 := schema.GroupVersion{Version: "v1"}
+	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1})
+	m.Add(v1.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	m.Add(v1.WithKind("Service"), meta.RESTScopeNamespace)
+	m.Add(v1.WithKind("Namespace"), meta.RESTScopeRoot)
+	return m
+})
 
 // newFake makes a cluster with an object of each kind that stays.
 func (m *fleetModel) newFake(i int) (*katestest.Fake, error) {
@@ -145,15 +152,12 @@ func (m *fleetModel) newFake(i int) (*katestest.Fake, error) {
 
 // newModelFake makes a cluster of the few kinds that the models have, whose client logs nothing.
 func newModelFake(objects ...runtime.Object) (*katestest.Fake, error) {
-	mapper, err := modelMapper()
-	if err != nil {
-		return nil, err
-	}
-	k := &katestest.Fake{Mapper: mapper}
+	k := &katestest.Fake{Mapper: modelMapper()}
 	k.Dynamic = fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		resourceOf("configmaps"): "ConfigMapList", resourceOf("services"): "ServiceList", resourceOf("namespaces"): "NamespaceList",
 	}, objects...)
-	k.Client, err = kates.NewClientFromDynamic(k.Dynamic, mapper, kates.WithLogger(slog.New(slog.DiscardHandler)))
+	var err error
+	k.Client, err = kates.NewClientFromDynamic(k.Dynamic, k.Mapper, kates.WithLogger(slog.New(slog.DiscardHandler)))
 	return k, err
 }
 
