@@ -118,6 +118,35 @@ func TestAClusterThatDoesNotAnswerIsStaleSinceItsLastAnswer(t *testing.T) {
 	})
 }
 
+// One request may fail by chance.
+func TestAClusterIsUpUntilTwoRequestsInARowHaveFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, Options{})
+		a := newCluster(t, "1", configMap("x"))
+		var asked, fails atomic.Int32
+		onGet(a, func() (bool, error) {
+			asked.Add(1)
+			return fails.Add(-1) >= 0, errors.New("connection refused")
+		})
+		_ = f.Set(Member{Name: "a", Client: a.Client})
+		s := watchThings(t, f)
+		expect(t, settled(t, s), "a/x")
+		since := f.Cluster("a").Health().Since
+		for range 5 {
+			fails.Store(1)
+			before := asked.Load()
+			for asked.Load() == before {
+				time.Sleep(100 * time.Millisecond)
+				synctest.Wait()
+			}
+			if h := f.Cluster("a").Health(); h.Phase != Up || h.Error == "" || !h.Since.Equal(since) {
+				t.Errorf("after one failure: %+v", h)
+			}
+			expect(t, settled(t, s), "a/x")
+		}
+	})
+}
+
 // A refusal, as any answer, says that the server works.
 func TestAClusterThatRefusesToShowItsIdentityIsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -242,6 +271,9 @@ func TestASourceThatFailsKeepsItsClustersAndRunsAgain(t *testing.T) {
 		f := newFleet(t, Options{Sources: []Source{s}})
 		synctest.Wait()
 		c := f.Cluster("a")
+		if c == nil {
+			t.Fatal("its cluster has left")
+		}
 		if err := f.Status().Err(); err == nil || !strings.Contains(err.Error(), "it fails") {
 			t.Errorf("the status: %v", err)
 		}

@@ -39,7 +39,7 @@ func TestG2G4AFleetsSnapshotShowsWhatIsWorthNoSignal(t *testing.T) {
 		never := func(kates.Object, kates.Object) bool { return false }
 		s := watchThings(t, f, kates.Query{Name: "Services", Signal: never})
 		expect(t, settled(t, s), "a/-, b/-")
-		<-s.Changed()
+		signalled(t, s.Changed())
 		for client, o := range map[*kates.Client]kates.Object{quiet.Client: configMap("x"), dropped.Client: service("y")} {
 			if err := client.Create(t.Context(), o, nil); err != nil {
 				t.Fatal(err)
@@ -85,7 +85,7 @@ func TestG2AChangeDuringAnUpdateOfAFleetIsInTheNext(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		<-s.Changed()
+		signalled(t, s.Changed())
 		write := func() {
 			meddle.Store(nil)
 			if err := a.Client.Create(t.Context(), service("s"), nil); err != nil {

@@ -117,7 +117,7 @@ func TestAClusterThatDoesNotServeAKindIsMissingUntilItDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		<-s.Changed()
+		signalled(t, s.Changed())
 		var snap gates
 		if _, err := s.Update(t.Context(), &snap); err != nil || len(snap.Missing) != 1 || snap.Missing[0].Cluster != "b" {
 			t.Fatalf("%+v %v", snap, err)

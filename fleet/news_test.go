@@ -263,7 +263,7 @@ func TestAChangeComesWithinOneInterval(t *testing.T) {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			<-s.Changed()
+			signalled(t, s.Changed())
 			if d := time.Since(began); d > 10*time.Millisecond {
 				t.Errorf("%s has come after %s", name, d)
 			}

@@ -38,7 +38,7 @@ func TestG1G8AClusterPastItsBoundIsMissingAfterTheDeadlineAndHarmsNoOther(t *tes
 		_ = f.Set(Member{Name: "b", Client: b.Client})
 		began := time.Now()
 		s := watchThings(t, f)
-		<-s.Changed()
+		signalled(t, s.Changed())
 		if d := time.Since(began); d < 5*time.Second || d > 6*time.Second {
 			t.Errorf("the first snapshot came after %s", d)
 		}
@@ -118,7 +118,7 @@ func TestG8EachClusterHasABoundOfItsOwn(t *testing.T) {
 			_ = f.Add(name, w.config())
 		}
 		s := watchThings(t, f)
-		<-s.Changed()
+		signalled(t, s.Changed())
 		expect(t, settled(t, s), "b/m0, b/m1, b/m2, c/m0, c/m1, missing a (false)")
 		if !says(f.Status().Clusters[0].Watches.Err()) {
 			t.Error(f.Status())

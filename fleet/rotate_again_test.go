@@ -135,6 +135,9 @@ func (g *gate) serves(t *testing.T, token string, c *Cluster, s *Snapshots[thing
 			t.Errorf("by %s: %s is deleted", token, d.Name)
 		}
 	}
+	if now := c.Config().BearerToken; now != token {
+		t.Errorf("the cluster says that %q is in use, not %q", now, token)
+	}
 	if n := g.count(token+" write") - writes; n != 1 {
 		t.Errorf("%d writes have the token %q", n, token)
 	}
@@ -224,5 +227,26 @@ func TestOfConfigurationsTheNewestIsTried(t *testing.T) {
 		if n := g.count("bad") - bad; n != 0 {
 			t.Errorf("%d more requests with credentials that were taken back", n)
 		}
+	})
+}
+
+// What is wrong with the next configuration says nothing about the connection in use.
+func TestAClusterIsAskedWhetherItAnswersWhileARotationFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, f, s := guarded(t)
+		_ = f.Set(g.by("bad"))
+		time.Sleep(time.Minute)
+		if h := f.Cluster("a").Health(); h.Phase != Up || h.Error != "" {
+			t.Errorf("%+v", h)
+		}
+		g.let("old", hangs)
+		time.Sleep(time.Minute)
+		if h := f.Cluster("a").Health(); h.Phase != Stale || h.Rotation == "" {
+			t.Errorf("it does not answer: %+v", h)
+		}
+		expect(t, settled(t, s), "a/x, missing a (true)")
+		g.let("old", opens)
+		time.Sleep(time.Minute)
+		expect(t, settled(t, s), "a/x")
 	})
 }

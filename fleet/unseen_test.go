@@ -143,7 +143,7 @@ func TestG1G7WhatHappensToClustersBetweenTwoUpdatesIsInOneSnapshotWithItsDeltas(
 				s := watchThings(t, f)
 				before := settled(t, s)
 				expect(t, before, "a/svc/s, a/x, b/svc/s, b/x")
-				<-s.Changed()
+				signalled(t, s.Changed())
 				change.do(f, number)
 				later()
 				select {

@@ -49,7 +49,7 @@ func TestAClusterThatDoesNotAnswerHoldsNothingUp(t *testing.T) {
 		if err := s.Ready(); err == nil {
 			t.Error("ready at once")
 		}
-		<-s.Changed()
+		signalled(t, s.Changed())
 		if d := time.Since(began); d > 10*time.Second {
 			t.Errorf("the first snapshot came after %s", d)
 		}
@@ -137,7 +137,7 @@ func TestG8WhatIsWrongInOneClusterIsReportedWithIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		<-s.Changed()
+		signalled(t, s.Changed())
 		var snap strict
 		if _, err := s.Update(t.Context(), &snap); err != nil {
 			t.Fatal(err)

@@ -112,7 +112,7 @@ func TestG1AFleetsSnapshotHasAllClusters(t *testing.T) {
 			_ = f.Set(Member{Name: name, Client: k.Client})
 		}
 		s := watchThings(t, f)
-		<-s.Changed()
+		signalled(t, s.Changed())
 		snap := &things{Own: "mine"}
 		if changed, err := s.Update(t.Context(), snap); !changed || err != nil {
 			t.Fatal(changed, err)
@@ -231,7 +231,7 @@ func TestG1NoSnapshotBeforeTheSourcesHaveSpoken(t *testing.T) {
 			t.Fatal(changed, err, s.Ready())
 		}
 		source <- nil
-		<-s.Changed()
+		signalled(t, s.Changed())
 		expect(t, settled(t, s), "")
 	})
 }

@@ -53,6 +53,16 @@ func eventually(t *testing.T, f *Fleet, what string, is func() bool) {
 	}
 }
 
+// signalled waits for a signal, as long as eventually does.
+func signalled(t *testing.T, signals <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-signals:
+	case <-time.After(10 * time.Minute):
+		t.Fatal("no signal comes")
+	}
+}
+
 // scripted is a source that says what a test sends.
 type scripted chan []Member
 
