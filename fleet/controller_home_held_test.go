@@ -203,3 +203,31 @@ func TestRootsAreReconciledWhenOneClusterLeavesWhileAnotherComes(t *testing.T) {
 		}
 	})
 }
+
+// A root that takes the name of another does not take its objects.
+func TestWhatARootOwnsIsByItsUID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, home := newFleet(t, Options{}), katestest.New(t, katestest.WithObjects(newRoot("1", "x")))
+		_ = f.Set(Member{Name: "a", Client: newCluster(t, "1").Client})
+		owns := make(map[string]int)
+		reconciling(t, f, home, func(ctx context.Context, p *rootTurn) error {
+			uid := string(p.Home.Root.GetUID())
+			owns[uid] = len(p.Clusters["a"].Services)
+			if uid == "1" {
+				return applyAll(ctx, p)
+			}
+			return nil
+		})
+		atRest()
+		if err := home.Client.Delete(t.Context(), newRoot("1"), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := home.Client.Create(t.Context(), newRoot("2"), nil); err != nil {
+			t.Fatal(err)
+		}
+		atRest()
+		if n, is := owns["2"]; owns["1"] != 1 || !is || n != 0 {
+			t.Errorf("objects by the root's UID: %v", owns)
+		}
+	})
+}

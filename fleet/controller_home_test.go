@@ -328,13 +328,14 @@ func TestG8AClusterThatHangsHoldsUpNoOthersWrites(t *testing.T) {
 			}
 		}
 		var sent atomic.Int64 // for objects; the fleet asks whether the cluster answers
-		a.tell(func(_ http.ResponseWriter, r *http.Request) bool {
+		silent := func(_ http.ResponseWriter, r *http.Request) bool {
 			if strings.Contains(r.URL.Path, "/services/") {
 				sent.Add(1)
 			}
 			<-r.Context().Done()
 			return true
-		})
+		}
+		a.tell(silent)
 		wants("x", "y") // before anybody knows that it hangs
 		time.Sleep(time.Minute)
 		has("x y")
@@ -353,6 +354,15 @@ func TestG8AClusterThatHangsHoldsUpNoOthersWrites(t *testing.T) {
 		has("z")
 		if writes := a.writes(); failed != nil || !slices.Contains(writes[before:], "DELETE /api/v1/namespaces/default/services/x") {
 			t.Errorf("%v, writes after it answers: %v", failed, writes[before:])
+		}
+		a.tell(silent) // another outage
+		time.Sleep(time.Minute)
+		sentBefore = sent.Load()
+		wants("w")
+		time.Sleep(2 * time.Minute)
+		has("w")
+		if n := sent.Load() - sentBefore; n != 1 {
+			t.Errorf("%d requests of the first write in another outage", n)
 		}
 	})
 }

@@ -146,3 +146,40 @@ func TestAClusterThatDoesNotServeAKindIsMissingUntilItDoes(t *testing.T) {
 		}
 	})
 }
+
+// The pauses between attempts to start a watch grow to a minute, but for a cluster that answers
+// again.
+func TestAWatchStartsAsSoonAsItsClusterAnswersAgain(t *testing.T) {
+	type gates struct {
+		Gates map[string][]map[string]any `kates:"gates.example.com"`
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, Options{})
+		k := katestest.New(t, katestest.WithKinds(katestest.Kind{APIVersion: "example.com/v1", Kind: "Gate"}), katestest.WithObjects(systemOf("1")))
+		var served, down atomic.Bool
+		client, err := kates.NewClientFromDynamic(k.Dynamic, lateMapper{k.Mapper, "example.com", &served})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		onGet(k, func() (bool, error) { return down.Load(), errors.New("connection refused") })
+		_ = f.Set(Member{Name: "a", Client: client})
+		s, err := Watch[gates](t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		time.Sleep(time.Hour)
+		down.Store(true)
+		eventually(t, f, "it does not answer", func() bool { return f.Cluster("a").Health().Phase == Stale })
+		served.Store(true)
+		down.Store(false)
+		eventually(t, f, "it answers", func() bool { return f.Cluster("a").Health().Phase == Up })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		var snap gates
+		if _, err := s.Update(t.Context(), &snap); err != nil || len(snap.Gates) != 1 {
+			t.Errorf("%v %v: %s", snap, err, s.Status())
+		}
+	})
+}

@@ -173,3 +173,25 @@ func TestWhoLosesTheLeaseOfARunHasItsCallsInAllClustersCancelledAtOnce(t *testin
 		}
 	})
 }
+
+func TestACallThatEndsWithItsClusterHasNotFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, Options{})
+		_ = f.Set(Member{Name: "a", Client: newCluster(t, "1", configMap("x")).Client})
+		var ended atomic.Int32
+		runEach(t, f, func(ctx context.Context, _ Key, snap *perName) error {
+			if len(snap.Maps) == 0 {
+				return nil
+			}
+			<-ctx.Done()
+			ended.Add(1)
+			return ctx.Err()
+		}, kates.WithOnError(func(err error, _ int) { t.Errorf("an error: %v", err) }))
+		atRest()
+		f.Remove("a")
+		atRest()
+		if n := ended.Load(); n != 1 {
+			t.Errorf("%d calls", n)
+		}
+	})
+}

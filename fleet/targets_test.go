@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -245,6 +246,46 @@ func TestOwnersAreActivatedByTheirTargetsAlone(t *testing.T) {
 
 		f.Remove("a")
 		assert.Equal(t, []string{"all", "labels", "labels in y", "name", "other name", "x"}, a.taken(), "the cluster has gone")
+	})
+}
+
+// There is no moment at which no cluster has the name.
+func TestOwnersLearnThatAnotherClusterHasTakenTheName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a activations
+		f, _, targets := newTargets(t, TargetOptions{Activate: a.activate}, targetMap("x", "one"))
+		r := ensure(t, targets, "o", cmTarget("x", "one"))
+		a.taken()
+		other := newCluster(t, "2")
+		var refused atomic.Bool
+		refused.Store(true)
+		on(other, "list", "configmaps", &refused, errors.New("not now"))
+		require.NoError(t, f.Set(Member{Name: "a", Client: other.Client}))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []string{"o"}, a.taken(), "it is not known any more")
+		_, err := r.Get()
+		assert.ErrorIs(t, err, ErrNotKnown)
+		refused.Store(false)
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []string{"o"}, a.taken(), "it is known")
+		_, err = r.Get()
+		assert.True(t, kates.IsNotFound(err), "%v", err)
+	})
+}
+
+// An owner may be dropped when its targets have changed, and before it is told.
+func TestAnOwnerThatWasDroppedIsNotTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a activations
+		_, _, targets := newTargets(t, TargetOptions{Activate: a.activate}, targetMap("x", "one"))
+		ensure(t, targets, "o", cmTarget("x", "one"))
+		ensure(t, targets, "dropped", cmTarget("x", "one"))
+		a.taken()
+		targets.Drop("dropped")
+		targets.activate(map[string]struct{}{"o": {}, "dropped": {}})
+		assert.Equal(t, []string{"o"}, a.taken())
 	})
 }
 

@@ -193,6 +193,10 @@ func TestClustersOfASnapshotComeAndGo(t *testing.T) {
 		if len(snap.Deltas) != 2 || snap.Deltas[1].DeltaType != kates.ObjectDelete || snap.Deltas[1].Name != "s" {
 			t.Errorf("deltas: %v", snap.Deltas)
 		}
+		atRest()
+		if n := len(a.Client.Status().Queries); n > 0 {
+			t.Errorf("%d watches are left in a cluster that has left", n)
+		}
 	})
 }
 
