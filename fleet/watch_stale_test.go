@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"errors"
+	"log/slog"
+	"net/http"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -146,5 +148,30 @@ func TestG8WhatIsWrongInOneClusterIsReportedWithIt(t *testing.T) {
 			snap.Invalid[0].Cluster != "a" || snap.Invalid[0].Object.GetName() != "bad" {
 			t.Errorf("%+v", snap)
 		}
+	})
+}
+
+// Nothing signals that a watch does not come back: the fleet looks for it.
+func TestAWatchThatLagsThoughItsClusterAnswersIsSignalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, Options{Client: []kates.Option{kates.WithLogger(slog.New(slog.DiscardHandler))}})
+		a := newWired(t, "a")
+		a.put("configmaps", "x")
+		_ = f.Add("a", a.config())
+		s := watchThings(t, f)
+		expect(t, settled(t, s), "a/x")
+		signalled(t, s.Changed())
+		a.tell(func(w http.ResponseWriter, r *http.Request) bool {
+			if asksFor(r) != "configmaps" {
+				return false
+			}
+			refuse(w, http.StatusServiceUnavailable, "ServiceUnavailable")
+			return true
+		})
+		signalled(t, s.Changed())
+		expect(t, settled(t, s), "a/x, missing a (true)")
+		a.tell(nil)
+		signalled(t, s.Changed())
+		expect(t, settled(t, s), "a/x")
 	})
 }

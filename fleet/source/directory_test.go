@@ -68,6 +68,22 @@ func TestFilesOfADirectoryAreClusters(t *testing.T) {
 	})
 }
 
+// The number of files is the same at both looks.
+func TestAFileThatGoesWhileAnotherComesIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "a"), kubeconfig(t, "https://a"))
+		write(t, filepath.Join(dir, "b"), kubeconfig(t, "https://b"))
+		r := run(t, Directory(dir))
+		synctest.Wait()
+		if err := os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "c")); err != nil {
+			t.Fatal(err)
+		}
+		look()
+		r.is(t, "b=https://b", "c=https://a")
+	})
+}
+
 // A program that writes a file in place leaves a part of it for a moment, or for ever.
 func TestAHalfWrittenFileRemovesNothing(t *testing.T) {
 	dir := t.TempDir()
