@@ -278,6 +278,29 @@ func TestAWriteThatOutlivesItsWorkStaysRefusedWhenItsKeyComesBack(t *testing.T) 
 	require.ErrorIs(t, s.held(outlives, start), ErrLost)
 }
 
+func TestWorkForAKeyOfAnotherIsCancelledAfterALeaseDurationAndLaterNotWaitedFor(t *testing.T) {
+	s := joined(t)
+	theirs := of(t, "other", set{s.self, "other"})
+	require.True(t, s.take(named(theirs), start))
+	require.True(t, s.take(named(of(t, s.self, set{s.self, "other"})), start))
+	work := s.running[theirs]
+	s.observe([]peer{s.lease, other()}, start)
+	patience := s.config.LeaseDuration
+	drained, again := s.drained(start.Add(patience - 1))
+	assert.False(t, drained)
+	assert.Equal(t, start.Add(patience), again)
+	require.NoError(t, work.revoked)
+	drained, again = s.drained(start.Add(patience))
+	assert.False(t, drained)
+	assert.Equal(t, start.Add(2*patience), again)
+	require.ErrorIs(t, work.revoked, ErrLost)
+	for key, other := range s.running {
+		assert.Equal(t, key == theirs, other.revoked != nil, "only that of the other")
+	}
+	drained, _ = s.drained(start.Add(2 * patience))
+	assert.True(t, drained)
+}
+
 func TestItsOwnFormerLeaseIsDeletedAtOnceWhenNoWorkIsLeft(t *testing.T) {
 	for name, c := range map[string]struct {
 		own, busy, copied bool
