@@ -92,3 +92,17 @@ func TestG4AWarmStartFromBeforeAnOwnWriteIsAList(t *testing.T) {
 		assert.Contains(p, p.began(), "older than that of an own write")
 	})
 }
+
+// TestG5WhatChangedBeforeAWarmStartIsInTheNextFilesToo: these are changes of the same base.
+func TestG5WhatChangedBeforeAWarmStartIsInTheNextFilesToo(t *testing.T) {
+	afterALife(t, func(p *process) {
+		p.Touch("as", "a", 7)
+		p.Remove("as", "b")
+		for range 3 {
+			p.start()
+			p.sameAsServer()
+			assert.Equal(p, "warm", p.began())
+			p.end()
+		}
+	})
+}
