@@ -86,32 +86,34 @@ func TestAFileThatGoesWhileAnotherComesIsSeen(t *testing.T) {
 
 // A program that writes a file in place leaves a part of it for a moment, or for ever.
 func TestAHalfWrittenFileRemovesNothing(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "a")
-	write(t, path, kubeconfig(t, "https://127.0.0.1:1"))
-	f := newFleet(t, Directory(dir, WithPoll(time.Millisecond)))
-	eventually(t, f, "it has joined", func() bool { return f.Cluster("a") != nil })
-	a := f.Cluster("a")
-	for _, text := range []string{"", kubeconfig(t, "https://127.0.0.1:1")[:100]} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "a")
+		write(t, path, kubeconfig(t, "https://127.0.0.1:1"))
+		f := newFleet(t, Directory(dir))
+		eventually(t, f, "it has joined", func() bool { return f.Cluster("a") != nil })
+		a := f.Cluster("a")
+		for _, text := range []string{"", kubeconfig(t, "https://127.0.0.1:1")[:100]} {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, f, "the status says so", func() bool {
+				return f.Cluster("a") != a || strings.Contains(a.Health().Rotation, "file "+path)
+			})
+			if f.Cluster("a") != a {
+				t.Fatalf("%q has removed the cluster", text)
+			}
+			write(t, path, kubeconfig(t, "https://127.0.0.1:1"))
+			eventually(t, f, "it is well", func() bool { return a.Health().Rotation == "" })
+		}
+		if f.Cluster("a") != a || a.Health().Rotation != "" {
+			t.Error(f.Status())
+		}
+		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, f, "the status says so", func() bool {
-			return f.Cluster("a") != a || strings.Contains(a.Health().Rotation, "file "+path)
-		})
-		if f.Cluster("a") != a {
-			t.Fatalf("%q has removed the cluster", text)
-		}
-		write(t, path, kubeconfig(t, "https://127.0.0.1:1"))
-		eventually(t, f, "it is well", func() bool { return a.Health().Rotation == "" })
-	}
-	if f.Cluster("a") != a || a.Health().Rotation != "" {
-		t.Error(f.Status())
-	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, f, "it has left", func() bool { return f.Cluster("a") == nil })
+		eventually(t, f, "it has left", func() bool { return f.Cluster("a") == nil })
+	})
 }
 
 // Kubernetes mounts a Secret so: files are links into a folder that a link names, which is

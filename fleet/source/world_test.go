@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -156,15 +157,17 @@ func newFleet(t *testing.T, s fleet.Source) *fleet.Fleet {
 	return f
 }
 
-// eventually waits until a fleet's clusters are as wanted.
+// eventually waits until a fleet's clusters are as wanted. In a bubble of synctest, its ten minutes
+// take no time.
 func eventually(t *testing.T, f *fleet.Fleet, what string, is func() bool) {
 	t.Helper()
 	changed, stop := f.Listen()
 	defer stop()
+	late := time.After(10 * time.Minute)
 	for !is() {
 		select {
 		case <-changed:
-		case <-t.Context().Done():
+		case <-late:
 			t.Fatalf("waiting until %s: %s", what, f.Status())
 		}
 	}
