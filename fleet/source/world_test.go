@@ -157,13 +157,13 @@ func newFleet(t *testing.T, s fleet.Source) *fleet.Fleet {
 	return f
 }
 
-// eventually waits until a fleet's clusters are as wanted. In a bubble of synctest, its ten minutes
-// take no time.
+// eventually waits until a fleet's clusters are as wanted. In a bubble of synctest, its minute
+// takes no time.
 func eventually(t *testing.T, f *fleet.Fleet, what string, is func() bool) {
 	t.Helper()
 	changed, stop := f.Listen()
 	defer stop()
-	late := time.After(10 * time.Minute)
+	late := time.After(time.Minute)
 	for !is() {
 		select {
 		case <-changed:
