@@ -294,6 +294,25 @@ func TestHomeControllersThatMakeNoSenseAreErrors(t *testing.T) {
 	fails("Pods", err)
 }
 
+// rootWants changes what the root wants in each cluster.
+func rootWants(t *testing.T, home *katestest.Fake, names ...string) {
+	t.Helper()
+	if err := home.Client.Update(t.Context(), newRoot("1", names...), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// silence answers nothing, and counts what is sent for services.
+func silence(sent *atomic.Int64) func(http.ResponseWriter, *http.Request) bool {
+	return func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.Contains(r.URL.Path, "/services/") {
+			sent.Add(1)
+		}
+		<-r.Context().Done()
+		return true
+	}
+}
+
 // The writes of a reconcile go to one cluster after the other, and the first one hangs: it holds
 // the others up for a while, once.
 func TestG8AClusterThatHangsHoldsUpNoOthersWrites(t *testing.T) {
@@ -321,29 +340,17 @@ func TestG8AClusterThatHangsHoldsUpNoOthersWrites(t *testing.T) {
 			}
 		}
 		has("x")
-		wants := func(names ...string) {
-			t.Helper()
-			if err := home.Client.Update(t.Context(), newRoot("1", names...), nil); err != nil {
-				t.Fatal(err)
-			}
-		}
 		var sent atomic.Int64 // for objects; the fleet asks whether the cluster answers
-		silent := func(_ http.ResponseWriter, r *http.Request) bool {
-			if strings.Contains(r.URL.Path, "/services/") {
-				sent.Add(1)
-			}
-			<-r.Context().Done()
-			return true
-		}
+		silent := silence(&sent)
 		a.tell(silent)
-		wants("x", "y") // before anybody knows that it hangs
+		rootWants(t, home, "x", "y") // before anybody knows that it hangs
 		time.Sleep(time.Minute)
 		has("x y")
 		if !errors.Is(failed, ErrNotPruned) {
 			t.Errorf("the error is %v", failed)
 		}
 		before, sentBefore := len(a.writes()), sent.Load()
-		wants("z")
+		rootWants(t, home, "z")
 		time.Sleep(2 * time.Minute) // the root has a backoff
 		has("z")
 		if n := sent.Load(); n != sentBefore || n == 0 {
@@ -358,7 +365,7 @@ func TestG8AClusterThatHangsHoldsUpNoOthersWrites(t *testing.T) {
 		a.tell(silent) // another outage
 		time.Sleep(time.Minute)
 		sentBefore = sent.Load()
-		wants("w")
+		rootWants(t, home, "w")
 		time.Sleep(2 * time.Minute)
 		has("w")
 		if n := sent.Load() - sentBefore; n != 1 {
