@@ -174,3 +174,15 @@ func TestAnObjectIsCheckedAgainIfWhatDecidesHasChanged(t *testing.T) {
 		m.ResourceVersion, m.Annotations, m.Data = "9", nil, map[string]string{"k": "v"}
 	})))
 }
+
+func TestTheNameOfASetIsALabelsValue(t *testing.T) {
+	s := setOf(t, nil)
+	require.ErrorContains(t, s.Name("", ""), "it has no Name")
+	require.ErrorContains(t, s.Name("a b", ""), `the set's name "a b" makes no label example.com/set=a b.root`)
+	require.NoError(t, s.Name("web", "example.com/other"))
+	assert.Equal(t, "example.com/other", s.Label)
+	assert.NotEqual(t, "example.com/applied", s.Annotation, "two sets of one object have annotations of their own")
+	s.Owner.SetUID("")
+	require.NoError(t, s.Name("web", ""))
+	assert.Equal(t, "web", s.Value)
+}
