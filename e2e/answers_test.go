@@ -46,7 +46,7 @@ func TestG5AForeignWriteThatOvertakesTheAnswerToOursIsNotTakenBack(t *testing.T)
 	for name, selector := range selectors {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, ns, ctx := newWire(), namespace(t), t.Context()
+			w, ns, ctx := newWire(t), namespace(t), t.Context()
 			c := w.client(t, kates.WithNamespace(ns))
 			r := promptReader(t, w, c, kates.Query{Kind: "cm", Namespace: ns, LabelSelector: selector}, "configmaps")
 			require.NoError(t, c.Create(ctx, object(configMaps, ns, "x", nil), nil))
@@ -82,7 +82,7 @@ func TestG5TheAnswerToADeletionHidesNoObjectThatWasMadeAfterIt(t *testing.T) {
 	for name, selector := range selectors {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, ns, ctx := newWire(), namespace(t), t.Context()
+			w, ns, ctx := newWire(t), namespace(t), t.Context()
 			c := w.client(t, kates.WithNamespace(ns))
 			r := promptReader(t, w, c, kates.Query{Kind: "cm", Namespace: ns, LabelSelector: selector}, "configmaps")
 			require.NoError(t, c.Create(ctx, object(configMaps, ns, "x", nil), nil))
@@ -105,7 +105,7 @@ func TestG5TheAnswerToADeletionHidesNoObjectThatWasMadeAfterIt(t *testing.T) {
 
 func TestG4AWriteWhoseAnswerIsLostHidesAndInventsNothingAndTheWatchTells(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t, kates.WithNamespace(ns))
 	require.NoError(t, c.Create(ctx, object(configMaps, ns, "old", nil), nil))
 	r := lateReader(t, w, c, kates.Query{Kind: "cm", Namespace: ns}, "configmaps")
@@ -125,7 +125,7 @@ func TestG4AWriteWhoseAnswerIsLostHidesAndInventsNothingAndTheWatchTells(t *test
 
 func TestG4AWriteThatTheServerCannotBeAskedAboutIsUnsettledUntilTheWatchTells(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t, kates.WithNamespace(ns))
 	h := object(hosts, ns, "h", nil)
 	require.NoError(t, c.Create(ctx, h, nil))

@@ -103,7 +103,7 @@ func TestG1TheFirstSnapshotHasAllOfThreeLargeKindsAndAnEmptyOne(t *testing.T) {
 		"paged":    {kates.Tuning{Lists: kates.PagedLists, PageSize: 500}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, g := newWire(), newGate(t)
+			w, g := newWire(t), newGate(t)
 			w.hookBefore(g.hold(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/hosts") }))
 			c := w.client(t, options...)
 			s, err := kates.Watch[large](t.Context(), c,
@@ -162,7 +162,7 @@ func TestG2AReaderThatSleepsMissesNothingAndReadsAllInOneUpdate(t *testing.T) {
 		Hosts  []*kates.Unstructured `kates:"hosts.getambassador.io"`
 		Deltas []*kates.Delta
 	}
-	c := newWire().client(t)
+	c := newWire(t).client(t)
 	s, err := kates.Watch[snapshot](t.Context(), c, kates.Query{Name: "Hosts", Namespace: ns})
 	require.NoError(t, err)
 	var snap snapshot

@@ -65,7 +65,7 @@ func (w *world) visit(ctx, live context.Context, t *testing.T, r *rand.Rand) (al
 func TestG4G5G6G7UnderManyWritersWithALateWatchThatIsCut(t *testing.T) {
 	t.Parallel()
 	t.Logf("seed %d", *seed)
-	wire := newWire()
+	wire := newWire(t)
 	w := newWorld(t, wire.client(t, kates.WithInterval(0)), testCluster.Config)
 	var following sync.WaitGroup
 	live, end := context.WithCancel(t.Context())

@@ -25,7 +25,7 @@ type longLeader struct {
 
 func newLongLeader(t *testing.T) *longLeader {
 	t.Helper()
-	admin, err := kubernetes.NewForConfig(testCluster.Config)
+	admin, err := kubernetes.NewForConfig(serverOf(t))
 	require.NoError(t, err)
 	return &longLeader{
 		replica: newReplica(t, namespace(t)), admin: admin,
@@ -110,7 +110,7 @@ func TestALeaderWhoseLeaseACopyOfItsProcessRenewsHasLostAndFollows(t *testing.T)
 func TestAShardWhoseLeaseACopyOfItsProcessRenewsLosesItsKeysAndWaits(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, namespace(t))
-	admin, err := kubernetes.NewForConfig(testCluster.Config)
+	admin, err := kubernetes.NewForConfig(serverOf(t))
 	require.NoError(t, err)
 	require.NoError(t, r.client.Create(t.Context(), object(configMaps, r.ns, "key", nil), nil))
 	calls := make(chan context.Context, 10)

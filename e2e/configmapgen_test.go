@@ -33,11 +33,11 @@ func newGenerated(t *testing.T) *generated {
 	t.Helper()
 	scheme, err := generator.Scheme()
 	require.NoError(t, err)
-	admin, err := kubernetes.NewForConfig(testCluster.Config)
+	admin, err := kubernetes.NewForConfig(serverOf(t))
 	require.NoError(t, err)
 	g := &generated{T: t, ns: namespace(t), admin: admin, registry: &generator.FileRegistry{Path: filepath.Join(t.TempDir(), "registry.json")}}
-	client := newWire().client(t, kates.WithScheme(scheme))
-	g.user = newWire().client(t, kates.WithScheme(scheme))
+	client := newWire(t).client(t, kates.WithScheme(scheme))
+	g.user = newWire(t).client(t, kates.WithScheme(scheme))
 	operator := &generator.Generator{Client: client, Registry: g.registry, Log: slog.New(secrecy.Handler(slog.DiscardHandler))}
 	options := append(generator.Queries(g.ns), kates.WithBackoff(10*time.Millisecond, 100*time.Millisecond), kates.WithQuietOwnWrites())
 	c, err := controller.New(client, "configmapgen", operator.Reconcile, options...)

@@ -189,10 +189,10 @@ func (m *hostMaker) remove(ctx context.Context, cm *corev1.ConfigMap) {
 func TestG4G6AControllerConvergesAmongOtherWritersAndSeesAllItHasWritten(t *testing.T) {
 	t.Parallel()
 	ns, ctx := namespace(t), t.Context()
-	c, err := tapped(kates.NewClientFromRESTConfig(testCluster.Config, kates.WithLogger(slog.New(secrecy.Handler(slog.DiscardHandler)))))
+	c, err := tapped(kates.NewClientFromRESTConfig(serverOf(t), kates.WithLogger(slog.New(secrecy.Handler(slog.DiscardHandler)))))
 	require.NoError(t, err)
 	defer c.Close()
-	reads, err := kubernetes.NewForConfig(testCluster.Config)
+	reads, err := kubernetes.NewForConfig(serverOf(t))
 	require.NoError(t, err)
 	m := &hostMaker{
 		t: t, client: c, reads: reads, held: map[string]bool{}, written: map[string]map[types.UID]*corev1.ConfigMap{},

@@ -31,7 +31,7 @@ type gadget struct {
 }
 
 func newGadget(t *testing.T, ns string) *gadget {
-	g := &gadget{t: t, group: ns + ".kates.io", in: testCluster.Config}
+	g := &gadget{t: t, group: ns + ".kates.io", in: serverOf(t)}
 	g.kind = "gadgets." + g.group
 	return g
 }
@@ -139,7 +139,7 @@ func (g *gadget) object(version, ns, name, color string) *kates.Unstructured {
 
 func TestG4AWriteThroughOneVersionOfACustomKindIsShownInTheOtherAtOnce(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	g := newGadget(t, ns)
 	g.install("v1", "v2")
 	c := w.client(t)
@@ -195,7 +195,7 @@ func TestG8AnOptionalKindJoinsWhenItIsInstalledAndLeavesWhenItIsRemoved(t *testi
 	t.Parallel()
 	ns, ctx := namespace(t), t.Context()
 	g := newGadget(t, ns)
-	c := newWire().client(t, kates.Tuning{KindPoll: 200 * time.Millisecond})
+	c := newWire(t).client(t, kates.Tuning{KindPoll: 200 * time.Millisecond})
 	s := g.watch(c, ns)
 	var snap withGadgets
 	awaitSnap(t, s, &snap, func(*withGadgets) bool { return s.Ready() == nil })
@@ -227,7 +227,7 @@ func TestAnOptionalKindThatTurnsOutToBeInNoNamespaceIsAnErrorInTheStatusOfAQuery
 			t.Parallel()
 			ns := namespace(t)
 			g := newGadget(t, ns)
-			c := newWire().client(t, kates.Tuning{KindPoll: 200 * time.Millisecond})
+			c := newWire(t).client(t, kates.Tuning{KindPoll: 200 * time.Millisecond})
 			s := g.watch(c, ns)
 			var snap withGadgets
 			awaitSnap(t, s, &snap, func(*withGadgets) bool { return s.Ready() == nil })

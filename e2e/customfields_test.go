@@ -58,7 +58,7 @@ func (g *gadget) installSelectable() {
 		},
 	}}, metav1.CreateOptions{})
 	require.NoError(g.t, err)
-	d, err := discovery.NewDiscoveryClientForConfig(testCluster.Config)
+	d, err := discovery.NewDiscoveryClientForConfig(serverOf(g.t))
 	require.NoError(g.t, err)
 	require.Eventually(g.t, func() bool {
 		paths, err := d.OpenAPIV3().Paths()
@@ -89,7 +89,7 @@ func listsSeen(w *wire, resource string) int {
 
 func TestG4AnOwnWriteMovesACustomObjectByADeclaredFieldWithoutAList(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	g := newGadget(t, ns)
 	g.installSelectable()
 	c := w.client(t)
@@ -149,7 +149,7 @@ func TestDeclaredFieldsAreJudgedAsTheServerDoes(t *testing.T) {
 
 func TestG4WithoutOpenAPIAnOwnWriteIsSettledByOneList(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	g := newGadget(t, ns)
 	g.installSelectable()
 	c := w.client(t)

@@ -36,7 +36,7 @@ func makeConfigMaps(t *testing.T, ns string, n int) {
 
 func TestG4DeleteAllOf1200ObjectsLeavesThoseWithFinalizersTerminatingAtOnce(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t)
 	makeConfigMaps(t, ns, 1200)
 	r := lateReader(t, w, c, kates.Query{Kind: "cm", Namespace: ns}, "configmaps")
@@ -63,7 +63,7 @@ func TestG4DeleteAllOf1200ObjectsLeavesThoseWithFinalizersTerminatingAtOnce(t *t
 
 func TestG4DeleteAllIsDoneWithObjectsThatOthersDeletedOrReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t)
 	d := foreign(t).Resource(configMaps).Namespace(ns)
 	for _, name := range []string{"gone", "plain", "replaced"} {
@@ -96,7 +96,7 @@ func TestG4DeleteAllIsDoneWithObjectsThatOthersDeletedOrReplacedMeanwhile(t *tes
 func TestDeleteAllOfANamespaceThatIsTerminatingIsNoError(t *testing.T) {
 	t.Parallel()
 	ns, ctx := namespace(t), t.Context()
-	c := newWire().client(t)
+	c := newWire(t).client(t)
 	q := kates.Query{Kind: "ns", FieldSelector: "metadata.name=" + ns}
 	require.NoError(t, c.DeleteAll(ctx, q))
 	require.NoError(t, c.DeleteAll(ctx, q), "again")

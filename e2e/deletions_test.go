@@ -27,7 +27,7 @@ func TestG4ADeletionInTheBackgroundEndsOneInTheForegroundOrForOrphans(t *testing
 		} {
 			t.Run(resource+", "+name, func(t *testing.T) {
 				t.Parallel()
-				w, ns, ctx := newWire(), namespace(t), t.Context()
+				w, ns, ctx := newWire(t), namespace(t), t.Context()
 				c := w.client(t, kates.WithNamespace(ns))
 				require.NoError(t, c.Create(ctx, &corev1.ServiceAccount{ObjectMeta: named(ns, "default")}, nil))
 				r := lateReader(t, w, c, kates.Query{Kind: resource, Namespace: ns}, resource)
@@ -65,7 +65,7 @@ func TestG4ADeletionIsShownWithoutAListWhereAWatchHasNoSelector(t *testing.T) {
 	for _, eventsFirst := range []bool{false, true} {
 		t.Run(fmt.Sprint("events first ", eventsFirst), func(t *testing.T) {
 			t.Parallel()
-			w, ns, ctx := newWire(), namespace(t), t.Context()
+			w, ns, ctx := newWire(t), namespace(t), t.Context()
 			c := w.client(t, kates.WithNamespace(ns))
 			watch := func() *kates.Snapshots[threeForms] {
 				s, err := kates.Watch[threeForms](ctx, c, kates.Query{Name: "Typed", Namespace: ns}, kates.Query{Name: "Untyped", Namespace: ns})
@@ -123,7 +123,7 @@ func TestG4ADeletionIsShownWithoutAListWhereAWatchHasNoSelector(t *testing.T) {
 
 func TestG4DeleteAllListsNothingButWhatThereIsWhereAWatchHasNoSelector(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t)
 	r := lateReader(t, w, c, kates.Query{Kind: "cm", Namespace: ns}, "configmaps")
 	w.set("configmaps", 0)

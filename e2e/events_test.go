@@ -33,7 +33,7 @@ func awaitEvents(t *testing.T, c *kates.Client, ns, name string, wanted func([]*
 
 func TestEventsAreRecordedOnTheServerAndEqualOnesBecomeASeries(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t, kates.WithNamespace(ns))
 	requests := newSpy(w, "events")
 	r, err := events.NewRecorder(ctx, c, "example.com/e2e")
@@ -58,7 +58,7 @@ func TestEventsAreRecordedOnTheServerAndEqualOnesBecomeASeries(t *testing.T) {
 
 func TestEventsAboutClusterScopedObjectsAreInTheDefaultNamespace(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t)
 	r, err := events.NewRecorder(ctx, c, "e2e")
 	require.NoError(t, err)

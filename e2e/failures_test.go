@@ -122,7 +122,7 @@ func (v *victim) untouched(verb string) {
 
 func TestG4AWriteWhosePreconditionFailsLeavesNoTrace(t *testing.T) {
 	t.Parallel()
-	v := newVictim(t, newWire())
+	v := newVictim(t, newWire(t))
 	v.watch(v.w.client(t))
 	for _, c := range calls {
 		if c.verb == "create" || c.verb == "upsert" {
@@ -140,7 +140,7 @@ func TestG4AWriteWhosePreconditionFailsLeavesNoTrace(t *testing.T) {
 
 func TestG4ADryRunOfAnyVerbLeavesNoTrace(t *testing.T) {
 	t.Parallel()
-	v := newVictim(t, newWire())
+	v := newVictim(t, newWire(t))
 	v.watch(v.w.client(t))
 	for _, c := range calls {
 		v.fails(c, v.changed(), func(err error) bool { return err == nil }, kates.DryRun())
@@ -150,7 +150,7 @@ func TestG4ADryRunOfAnyVerbLeavesNoTrace(t *testing.T) {
 
 func TestG4AWriteThatIsForbiddenLeavesNoTrace(t *testing.T) {
 	t.Parallel()
-	v := newVictim(t, newWire())
+	v := newVictim(t, newWire(t))
 	rule := reading("getambassador.io", "hosts")
 	rule.Verbs = append(rule.Verbs, "get")
 	user(t, "reads-"+v.ns, rule)
@@ -166,7 +166,7 @@ func TestG4AWriteThatIsForbiddenLeavesNoTrace(t *testing.T) {
 
 func TestG4AWriteOfWhatIsNotThereLeavesNoTrace(t *testing.T) {
 	t.Parallel()
-	v := newVictim(t, newWire())
+	v := newVictim(t, newWire(t))
 	v.watch(v.w.client(t))
 	for _, c := range calls {
 		h := v.changed()
@@ -181,7 +181,7 @@ func TestG4AWriteOfWhatIsNotThereLeavesNoTrace(t *testing.T) {
 
 func TestG4AWriteThatIsAConflictLeavesNoTrace(t *testing.T) {
 	t.Parallel()
-	v := newVictim(t, newWire())
+	v := newVictim(t, newWire(t))
 	v.watch(v.w.client(t))
 	stale := v.changed()
 	stale.SetResourceVersion("1")
@@ -200,7 +200,7 @@ func TestG4AWriteThatIsAConflictLeavesNoTrace(t *testing.T) {
 
 func TestG4AWriteThatIsInvalidLeavesNoTrace(t *testing.T) {
 	t.Parallel()
-	v := newVictim(t, newWire())
+	v := newVictim(t, newWire(t))
 	v.watch(v.w.client(t))
 	for _, c := range calls {
 		h := v.changed()
@@ -218,7 +218,7 @@ func TestG4AWriteThatIsInvalidLeavesNoTrace(t *testing.T) {
 // deny makes admission refuse all writes of Hosts in a namespace.
 func deny(t *testing.T, v *victim) {
 	t.Helper()
-	admin, err := kubernetes.NewForConfig(testCluster.Config)
+	admin, err := kubernetes.NewForConfig(serverOf(t))
 	require.NoError(t, err)
 	name, everything := "deny-"+v.ns, []admissionv1.OperationType{admissionv1.OperationAll}
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
@@ -245,7 +245,7 @@ func deny(t *testing.T, v *victim) {
 
 func TestG4AWriteThatAdmissionDeniesLeavesNoTrace(t *testing.T) {
 	t.Parallel()
-	v := newVictim(t, newWire())
+	v := newVictim(t, newWire(t))
 	v.watch(v.w.client(t))
 	deny(t, v)
 	for _, c := range calls {
@@ -301,7 +301,7 @@ func TestG4AWriteOfUnknownOutcomeHidesAndInventsNothingAndTheWatchTells(t *testi
 		for _, c := range calls {
 			t.Run(name+", "+c.verb, func(t *testing.T) {
 				t.Parallel()
-				v := newVictim(t, newWire())
+				v := newVictim(t, newWire(t))
 				v.watch(v.w.client(t))
 				err := outcome.do(v, func(ctx context.Context) error { return c.do(ctx, v.client, v.changed()) })
 				require.Error(t, err)

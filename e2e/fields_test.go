@@ -107,7 +107,7 @@ func TestG4OwnWritesMoveObjectsInAndOutOfEveryFieldSelectorThoughTheWatchIsLate(
 	for name, f := range fieldCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, ns, ctx := newWire(), namespace(t), t.Context()
+			w, ns, ctx := newWire(t), namespace(t), t.Context()
 			c := w.client(t)
 			name, query := f.prepare(t, c, ns)
 			r := lateReader(t, w, c, query, f.resource)
@@ -136,8 +136,8 @@ func TestForeignWritesMoveObjectsInAndOutOfEveryFieldSelector(t *testing.T) {
 	for name, f := range fieldCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, ns, ctx := newWire(), namespace(t), t.Context()
-			c, other := w.client(t), newWire().client(t)
+			w, ns, ctx := newWire(t), namespace(t), t.Context()
+			c, other := w.client(t), newWire(t).client(t)
 			name, query := f.prepare(t, other, ns)
 			r := promptReader(t, w, c, query, f.resource)
 			is := func(in bool) {
@@ -162,7 +162,7 @@ func TestForeignWritesMoveObjectsInAndOutOfEveryFieldSelector(t *testing.T) {
 
 func TestAPodThatIsBoundLeavesTheQueryOfUnboundOnesAndJoinsItsNodes(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t)
 	f := fieldCases["a Pod without a node"]
 	_, query := f.prepare(t, c, ns)
@@ -172,7 +172,7 @@ func TestAPodThatIsBoundLeavesTheQueryOfUnboundOnesAndJoinsItsNodes(t *testing.T
 	require.NoError(t, c.Create(ctx, f.object(ns), nil))
 	require.NotNil(t, unbound.look("x"))
 	require.Nil(t, bound.look("x"))
-	admin, err := kubernetes.NewForConfig(testCluster.Config)
+	admin, err := kubernetes.NewForConfig(serverOf(t))
 	require.NoError(t, err)
 	require.NoError(t, admin.CoreV1().Pods(ns).Bind(ctx, &corev1.Binding{ObjectMeta: named(ns, "x"), Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}, metav1.CreateOptions{}))
 	bound.swift("the pod", func() bool { return bound.look("x") != nil })

@@ -59,7 +59,7 @@ func identityOf(o *kates.Unstructured) identity {
 // newFollower returns a follower of config maps in the cluster that all tests share.
 func newFollower(t *testing.T, config func(*rest.Config), options ...kates.Option) *follower {
 	t.Helper()
-	return newFollowerOf(t, testCluster.Config, namespace(t), configMaps, config, options...)
+	return newFollowerOf(t, serverOf(t), namespace(t), configMaps, config, options...)
 }
 
 // newFollowerOf returns a follower of one cluster. It goes through faults and the changes that

@@ -115,11 +115,11 @@ func TestAMetadataQueryNeverGetsMoreThanMetadataOverTheWire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns, ctx, e := namespace(t), t.Context(), &ear{resource: "secrets"}
-			other := newWire().client(t)
+			other := newWire(t).client(t)
 			for i := range 5 {
 				require.NoError(t, other.Create(ctx, secret(ns, fmt.Sprint("s", i), "yes"), nil))
 			}
-			c := e.client(t, testCluster.Config, options...)
+			c := e.client(t, serverOf(t), options...)
 			s, err := kates.Watch[briefs](ctx, c, kates.Query{Name: "Secrets", Namespace: ns, LabelSelector: "in=yes", FieldSelector: "type=Opaque"})
 			require.NoError(t, err)
 			var snap briefs
@@ -161,7 +161,7 @@ func TestAMetadataQueryNeverGetsMoreThanMetadataOverTheWire(t *testing.T) {
 
 func TestG4OwnWritesAreInMetadataAtOnceThoughTheWatchIsLate(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t)
 	s, err := kates.Watch[briefs](ctx, c, kates.Query{Name: "Secrets", Namespace: ns, LabelSelector: "in=yes", Transform: kates.DropFields("metadata.labels")})
 	require.NoError(t, err)
@@ -202,9 +202,9 @@ func TestG4OwnWritesAreInMetadataAtOnceThoughTheWatchIsLate(t *testing.T) {
 func TestATransformStripsWhatListsEventsAndOwnWritesBring(t *testing.T) {
 	t.Parallel()
 	ns, ctx := namespace(t), t.Context()
-	other := newWire().client(t)
+	other := newWire(t).client(t)
 	require.NoError(t, other.Create(ctx, secret(ns, "listed", "yes"), nil))
-	c := newWire().client(t, kates.WithTransform(kates.DropManagedFields), kates.WithManagedFields())
+	c := newWire(t).client(t, kates.WithTransform(kates.DropManagedFields), kates.WithManagedFields())
 	type twoViews struct {
 		Whole    []*kates.Secret
 		Stripped []*kates.Secret
@@ -234,7 +234,7 @@ func TestATransformStripsWhatListsEventsAndOwnWritesBring(t *testing.T) {
 func TestG8AnObjectThatATransformRejectsIsLeftOutAndTheRestGoesOn(t *testing.T) {
 	t.Parallel()
 	ns, ctx := namespace(t), t.Context()
-	other, c := newWire().client(t), newWire().client(t)
+	other, c := newWire(t).client(t), newWire(t).client(t)
 	require.NoError(t, other.Create(ctx, secret(ns, "bad", "panic"), nil))
 	require.NoError(t, other.Create(ctx, secret(ns, "good", "yes"), nil))
 	type checked struct {
@@ -265,7 +265,7 @@ func TestG8AnObjectThatATransformRejectsIsLeftOutAndTheRestGoesOn(t *testing.T) 
 func TestAStatusAloneIsNoSignalWithGenerationChangedButInTheNextSnapshot(t *testing.T) {
 	t.Parallel()
 	ns, ctx := namespace(t), t.Context()
-	other, c := newWire().client(t), newWire().client(t)
+	other, c := newWire(t).client(t), newWire(t).client(t)
 	d := deployment(ns)
 	require.NoError(t, other.Create(ctx, d, nil))
 	type view struct {
@@ -324,7 +324,7 @@ func TestWhatAServerSaysThatIsTooBusyIsInTheStatusAtOnce(t *testing.T) {
 				body: `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429,
 					"message":"conversion webhook failed: connection refused","details":{"retryAfterSeconds":60}}`,
 			}
-			c := e.client(t, testCluster.Config)
+			c := e.client(t, serverOf(t))
 			q.Name, q.Kind, q.Namespace = "Secrets", "secrets", namespace(t)
 			acc, err := c.Watch(t.Context(), q)
 			require.NoError(t, err)
@@ -340,7 +340,7 @@ func TestWhatAServerSaysThatIsTooBusyIsInTheStatusAtOnce(t *testing.T) {
 
 func TestBothFormsOfOneKindMayBeWatchedAtOnce(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t)
 	type both struct {
 		Whole []*kates.Secret

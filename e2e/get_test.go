@@ -68,7 +68,7 @@ func TestFinalizersOfEightWritersAreAllAddedAndAllRemoved(t *testing.T) {
 		for i := range 8 {
 			c := o.client
 			if i > 2 {
-				c = newWire().client(t)
+				c = newWire(t).client(t)
 			}
 			writers.Go(func() { assert.NoError(t, do(c, fmt.Sprintf("example.com/f%d", i))) })
 		}
@@ -116,7 +116,7 @@ func TestUnderFinalizerAnObjectThatIsReplacedDuringItsCleanupIsDoneWithAndTheNew
 		o.patch("a", `{"metadata":{"finalizers":null}}`) // as another replica
 		next := o.configMap("a")
 		next.Finalizers = []string{f}
-		return newWire().client(t).Create(t.Context(), next, nil)
+		return newWire(t).client(t).Create(t.Context(), next, nil)
 	}))
 	assert.Equal(t, []string{f}, o.stored("a").GetFinalizers())
 	assert.Nil(t, o.stored("a").GetDeletionTimestamp())
@@ -192,7 +192,7 @@ func TestConditionsOfEightWritersAreAllThereAndNothingIsSentTwice(t *testing.T) 
 	for i := range 8 {
 		c := o.client
 		if i > 2 {
-			c = newWire().client(t)
+			c = newWire(t).client(t)
 		}
 		writers.Go(func() {
 			assert.NoError(t, c.SetConditions(t.Context(), b, []kates.Condition{{Type: fmt.Sprintf("T%d", i), Status: "True", Reason: "R"}}))
@@ -226,7 +226,7 @@ func TestAStatusIsNotWrittenToAnotherObjectOfTheSameName(t *testing.T) {
 	require.NoError(t, d.Delete(t.Context(), "b", metav1.DeleteOptions{}))
 	again := b.DeepCopy()
 	again.ResourceVersion, again.UID = "", ""
-	require.NoError(t, newWire().client(t).Create(t.Context(), again, nil))
+	require.NoError(t, newWire(t).client(t).Create(t.Context(), again, nil))
 	err := o.client.SetConditions(t.Context(), b, []kates.Condition{{Type: "Ready", Status: "True", Reason: "R"}})
 	assert.True(t, kates.IsConflict(err), "%v", err)
 	b.Status.ExpectedPods = 3

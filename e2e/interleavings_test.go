@@ -30,7 +30,7 @@ func TestG4OneNameCreatedDeletedAndCreatedAgainWithTheWatchStalledAnywhere(t *te
 
 // interleave creates, deletes and creates an object, and reads a snapshot after each own write.
 func interleave(t *testing.T, selector string, caughtUp, others int) {
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t)
 	r := lateReader(t, w, c, kates.Query{Kind: "cm", Namespace: ns, LabelSelector: selector}, "configmaps")
 	d := foreign(t).Resource(configMaps).Namespace(ns)
@@ -78,7 +78,7 @@ func interleave(t *testing.T, selector string, caughtUp, others int) {
 
 func TestG4GetAndListWhileOwnWritesArePendingChangeNoSnapshot(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t)
 	d := foreign(t).Resource(configMaps).Namespace(ns)
 	for _, name := range []string{"theirs", "deleted"} {
@@ -118,7 +118,7 @@ func TestG4GetAndListWhileOwnWritesArePendingChangeNoSnapshot(t *testing.T) {
 
 func TestG4AFastAndASlowReaderOfOneClientBothSeeItsWrites(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t)
 	q := kates.Query{Kind: "cm", Namespace: ns}
 	fast := lateReader(t, w, c, q, "configmaps")
@@ -145,7 +145,7 @@ func TestG4ObservedWritesOfABareDynamicClientAreOwnOnes(t *testing.T) {
 	for name, selector := range selectors {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, ns, ctx := newWire(), namespace(t), t.Context()
+			w, ns, ctx := newWire(t), namespace(t), t.Context()
 			c := w.client(t)
 			r := lateReader(t, w, c, kates.Query{Kind: "cm", Namespace: ns, LabelSelector: selector}, "configmaps")
 			d := c.DynamicInterface().Resource(configMaps).Namespace(ns)
@@ -195,7 +195,7 @@ func TestG4AWriteThroughEitherFormOfTheStoredResourceIsShownInTheOther(t *testin
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, ns, ctx := newWire(), namespace(t), t.Context()
+			w, ns, ctx := newWire(t), namespace(t), t.Context()
 			c := w.client(t, kates.WithNamespace(ns))
 			r := lateReader(t, w, c, kates.Query{Kind: f.kind, Namespace: ns}, f.resource)
 			o := &kates.Unstructured{Object: f.content}

@@ -40,7 +40,7 @@ func (w *leaseLog) String() string {
 
 func makeNamespace(t *testing.T, name string) {
 	t.Helper()
-	admin, err := kubernetes.NewForConfig(testCluster.Config)
+	admin, err := kubernetes.NewForConfig(serverOf(t))
 	require.NoError(t, err)
 	_, err = admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -112,7 +112,7 @@ func TestALeaseWhoseNamespaceIsMissingIsSaidEverywhereAndHadWhenThereIsOne(t *te
 			require.NoError(t, receive(t, done))
 
 			// As on a real cluster, what is in a namespace goes before the namespace.
-			admin, err := kubernetes.NewForConfig(testCluster.Config)
+			admin, err := kubernetes.NewForConfig(serverOf(t))
 			require.NoError(t, err)
 			require.NoError(t, admin.CoordinationV1().Leases(nosuch).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 			require.NoError(t, admin.CoreV1().Namespaces().Delete(t.Context(), nosuch, metav1.DeleteOptions{}))

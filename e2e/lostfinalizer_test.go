@@ -37,7 +37,7 @@ func newDeletionGate(t *testing.T, ns string) *deletionGate {
 	g := &deletionGate{t: t, held: make(chan struct{}), on: make(chan struct{})}
 	g.Server = httptest.NewTLSServer(http.HandlerFunc(g.review))
 	t.Cleanup(g.Close)
-	admin, err := kubernetes.NewForConfig(testCluster.Config)
+	admin, err := kubernetes.NewForConfig(serverOf(t))
 	require.NoError(t, err)
 	url, none, seconds := g.URL, admissionv1.SideEffectClassNone, int32(30)
 	hooks := admin.AdmissionregistrationV1().ValidatingWebhookConfigurations()
@@ -109,8 +109,8 @@ type mapParts struct {
 // version is a conflict then, and the object stays.
 func TestAFinalizerThatComesDuringADeletionIsLostAndTheDepartureIsReconciled(t *testing.T) {
 	t.Parallel()
-	ns, w := namespace(t), newWire()
-	client, users := w.client(t), newWire().client(t)
+	ns, w := namespace(t), newWire(t)
+	client, users := w.client(t), newWire(t).client(t)
 	gate := newDeletionGate(t, ns)
 	const f = "example.com/f"
 	made, departed := make(chan string, 10), make(chan *corev1.ConfigMap, 10)

@@ -46,8 +46,27 @@ func TestMain(m *testing.M) {
 	os.Exit(secrecy.Main(func() int {
 		secrecy.Logs()
 		hearing.Listen(func(err error) { secrecy.Say("an error", err.Error()) })
+		if err := chooseTests(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		if *memoryAlone {
+			return runInMemory(m)
+		}
 		return runWithCluster(m)
 	}))
+}
+
+// runInMemory runs tests that need no cluster.
+func runInMemory(m *testing.M) int {
+	stop := statuses.read()
+	code := m.Run()
+	stop()
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // runWithCluster is the body of TestMain. It uses defer, which os.Exit would skip.
@@ -63,7 +82,7 @@ func runWithCluster(m *testing.M) int {
 	}
 	stop := statuses.read()
 	code := 1
-	if err = testCluster.InstallCRDs(context.Background(), "../testdata/crds", "../testdata/validate/crd.yaml", "../examples/configmapgen/crd.yaml"); err == nil {
+	if err = testCluster.InstallCRDs(context.Background(), definitionPaths...); err == nil {
 		code = m.Run()
 	}
 	stop()

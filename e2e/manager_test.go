@@ -22,7 +22,7 @@ var (
 // managed starts a controller-runtime manager with a kates controller.
 func managed(t *testing.T, r *replica, identity string, calls chan told) (end func(), done <-chan error) {
 	t.Helper()
-	m, err := manager.New(testCluster.Config, manager.Options{
+	m, err := manager.New(serverOf(t), manager.Options{
 		Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		LeaderElection: true, LeaderElectionNamespace: r.ns, LeaderElectionID: identity, LeaderElectionReleaseOnCancel: true,
 	})

@@ -29,7 +29,7 @@ func TestTheFakesMapperAgreesWithTheServers(t *testing.T) {
 }
 
 func TestAClientsMapperAgreesWithTheServers(t *testing.T) {
-	compareMapper(t, newWire().client(t).RESTMapper())
+	compareMapper(t, newWire(t).client(t).RESTMapper())
 }
 
 func compareMapper(t *testing.T, mapper meta.RESTMapper) {

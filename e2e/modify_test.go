@@ -26,12 +26,12 @@ func increment(cm *corev1.ConfigMap) error {
 
 func TestG4ModifyLosesNoIncrementAmongEightForeignWriters(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t, kates.WithNamespace(ns))
 	counter := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "x"}, Data: map[string]string{"n": "0"}}
 	require.NoError(t, c.Create(ctx, counter, nil))
 	r := lateReader(t, w, c, kates.Query{Kind: "cm", Namespace: ns}, "configmaps")
-	others, err := kubernetes.NewForConfig(testCluster.Config)
+	others, err := kubernetes.NewForConfig(serverOf(t))
 	require.NoError(t, err)
 	const each = 20
 	patient := retry.DefaultBackoff
@@ -99,7 +99,7 @@ func countRequests(w *wire, resource string) func() map[string]int {
 
 func TestModifyStartsFromTheWatchOrTheOwnWriteWithoutAGET(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t, kates.WithNamespace(ns))
 	x := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "x"}, Data: map[string]string{"n": "0"}}
 	require.NoError(t, c.Create(ctx, x, nil))
@@ -176,7 +176,7 @@ type oldPart struct {
 
 func TestFieldsThatTheGoTypeDoesNotKnowSurviveModify(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t, kates.WithNamespace(ns))
 	part := func(name string, size int64) any {
 		return map[string]any{"name": name, "size": size, "new": "of " + name}
@@ -228,7 +228,7 @@ func TestFieldsThatTheGoTypeDoesNotKnowSurviveModify(t *testing.T) {
 
 func TestG4ModifyStatusWritesTheStatusAndNothingElse(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t, kates.WithNamespace(ns))
 	d := deployment(ns)
 	require.NoError(t, c.Create(ctx, d, nil))

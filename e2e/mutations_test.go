@@ -26,7 +26,7 @@ func (v *vandalized) Error(args ...any) { v.errors = append(v.errors, fmt.Sprint
 // very objects that snapshots show.
 func TestG10TheDetectorSeesWritesToTypedObjectsOfARealServer(t *testing.T) {
 	ns, inner := namespace(t), &vandalized{TB: t}
-	client, err := tapped(kates.NewClientFromRESTConfig(testCluster.Config, kates.WithInterval(0), katestest.DetectMutations(inner)))
+	client, err := tapped(kates.NewClientFromRESTConfig(serverOf(t), kates.WithInterval(0), katestest.DetectMutations(inner)))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	for _, name := range []string{"a", "b", "c"} {

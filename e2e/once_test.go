@@ -54,9 +54,9 @@ func (p throughOverloaded) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// config is the cluster's configuration, through the proxy.
-func (o *overloaded) config() *rest.Config {
-	c := rest.CopyConfig(testCluster.Config)
+// config is the server's configuration, through the proxy.
+func (o *overloaded) config(t *testing.T) *rest.Config {
+	c := rest.CopyConfig(serverOf(t))
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return throughOverloaded{o, next} })
 	return c
 }
@@ -127,7 +127,7 @@ func TestG4AWriteThatWasStoredAndAnswered5xxIsNotSentAgainAndTheWatchTells(t *te
 			_, err := maps.Create(ctx, withNumber(ns, "x", "0"), metav1.CreateOptions{})
 			require.NoError(t, err)
 			proxy := &overloaded{code: []int{500, 502, 503, 504}[i%4]}
-			c, err := tapped(kates.NewClientFromRESTConfig(proxy.config(), kates.WithInterval(0)))
+			c, err := tapped(kates.NewClientFromRESTConfig(proxy.config(t), kates.WithInterval(0)))
 			require.NoError(t, err)
 			t.Cleanup(c.Close)
 			snapshots, err := kates.Watch[struct {

@@ -87,7 +87,7 @@ type ownedTest struct {
 
 func newOwnedTest(t *testing.T) *ownedTest {
 	t.Parallel()
-	o := &ownedTest{T: t, w: newWire(), ns: namespace(t)}
+	o := &ownedTest{T: t, w: newWire(t), ns: namespace(t)}
 	o.client = o.w.client(t, kates.WithNamespace(o.ns))
 	o.others = foreign(t).Resource(configMaps).Namespace(o.ns)
 	o.root = o.owner("root")
@@ -231,7 +231,7 @@ func TestApplyOwnedSendsNothingForAChangeOfTheStatusNorWithAWatchOfLess(t *testi
 		assert.Empty(t, o.spy.seen())
 	}
 
-	p := newWire() // another client, whose watch drops managed fields
+	p := newWire(t) // another client, whose watch drops managed fields
 	c := p.client(t, kates.WithTransform(kates.DropManagedFields))
 	o.client, o.spy = c, newSpy(p, "deployments")
 	o.watch(kates.Query{Kind: "deploy", Namespace: o.ns})

@@ -26,7 +26,7 @@ import (
 func (o *ownedTest) again(set kates.OwnedSet, options ...kates.Option) *ownedTest {
 	o.Helper()
 	next := *o
-	next.w = newWire()
+	next.w = newWire(o.T)
 	next.client = next.w.client(o.T, append([]kates.Option{kates.WithNamespace(o.ns)}, options...)...)
 	r, err := kates.NewLister[*corev1.ConfigMap](o.Context(), next.client, kates.Query{Namespace: o.ns})
 	require.NoError(o, err)
@@ -225,7 +225,7 @@ func TestApplyOwnedThroughWatchesOfGoTypesPutsNothingBackThatOthersReport(t *tes
 	o := newOwnedTest(t)
 	set := o.set(deployment(o.ns))
 	set.Existing = []kates.Object{}
-	w := newWire()
+	w := newWire(t)
 	o.client = w.client(t, kates.WithNamespace(o.ns))
 	require.NoError(t, open[*appsv1.Deployment](t, o.client, o.ns))
 	o.apply(set)

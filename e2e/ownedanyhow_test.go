@@ -289,7 +289,7 @@ func TestApplyOwnedLeavesWhatAnApplyWouldLeave(t *testing.T) {
 func (o *ownedTest) anyhow(r anything, kind int) {
 	gvr := []schema.GroupVersionResource{configMaps, {Group: r.thing.Group, Version: "v1", Resource: "gadgets"}, {Group: "apps", Version: "v1", Resource: "deployments"}}[kind]
 	in := foreign(o.T).Resource(gvr).Namespace(o.ns)
-	clients := []*kates.Client{newWire().client(o.T, kates.WithNamespace(o.ns)), newWire().client(o.T, kates.WithNamespace(o.ns))}
+	clients := []*kates.Client{newWire(o.T).client(o.T, kates.WithNamespace(o.ns)), newWire(o.T).client(o.T, kates.WithNamespace(o.ns))}
 	switch kind {
 	case 0:
 		require.NoError(o, open[*corev1.ConfigMap](o.T, clients[0], o.ns))

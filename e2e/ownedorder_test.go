@@ -47,7 +47,7 @@ func TestApplyOwnedPutsItemsBackIntoTheirOrder(t *testing.T) {
 			require.NoError(t, err)
 
 			if options.anew {
-				o.client = newWire().client(t, kates.WithNamespace(o.ns))
+				o.client = newWire(t).client(t, kates.WithNamespace(o.ns))
 				require.NoError(t, options.watch(t, o.client, o.ns))
 			}
 			require.NoError(t, o.client.Sync(t.Context()))
@@ -84,7 +84,7 @@ func TestApplyOwnedOfSetsByDifferentLabelsLeaveEachOtherAlone(t *testing.T) {
 	one, two := o.set(o.configMap("a", "k", "v")), o.set(o.configMap("a", "l", "w"))
 	one.Plain, one.Adopt = true, true
 	two.Plain, two.Adopt, two.Owner, two.Label = true, true, o.owner("another"), "example.com/another"
-	other := newWire().client(t, kates.WithNamespace(o.ns), kates.WithFieldManager("another"))
+	other := newWire(t).client(t, kates.WithNamespace(o.ns), kates.WithFieldManager("another"))
 	for round := range 3 {
 		first := o.apply(one)
 		second, err := other.ApplyOwned(t.Context(), two)

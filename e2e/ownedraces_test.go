@@ -173,7 +173,7 @@ func TestPrunedJobsTakeTheirPodsWithThem(t *testing.T) {
 
 func TestTwoReplicasThatApplyTheSameSetAgree(t *testing.T) {
 	o := newOwnedTest(t)
-	second := newWire().client(t)
+	second := newWire(t).client(t)
 	set := o.set(o.configMap("a", "k", "v"), o.configMap("b", "k", "v"))
 	for range 3 {
 		done := make(chan error)
@@ -195,7 +195,7 @@ func TestApplyOwnedOfANewLeaderWhoseWatchIsBehindKeepsWhatTheOldOneMade(t *testi
 	o := newOwnedTest(t)
 	o.watch()
 	o.w.set("configmaps", late)
-	old := newWire().client(t)
+	old := newWire(t).client(t)
 	_, err := old.ApplyOwned(t.Context(), o.set(o.configMap("a", "k", "v"), o.configMap("b", "k", "old")))
 	require.NoError(t, err)
 	o.patch("a", `{"metadata":{"annotations":{"others":"too"}}}`)
@@ -214,7 +214,7 @@ func TestApplyOwnedThroughABareDynamicClientKeepsToTheSameRules(t *testing.T) {
 	o := newOwnedTest(t)
 	dyn, err := dynamic.NewForConfig(o.w.config())
 	require.NoError(t, err)
-	disco, err := discovery.NewDiscoveryClientForConfig(testCluster.Config)
+	disco, err := discovery.NewDiscoveryClientForConfig(serverOf(t))
 	require.NoError(t, err)
 	o.client, err = tapped(kates.NewClientFromDynamic(dyn, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(disco))))
 	require.NoError(t, err)

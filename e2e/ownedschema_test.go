@@ -116,7 +116,7 @@ func TestApplyOwnedPutsBackWhatWasLostWhileTheSchemaDidNotHaveIt(t *testing.T) {
 			s.schema("size", back, takes, "big")
 			require.NotEqual(t, "big", s.stored("a").Object["spec"].(map[string]any)["size"])
 			if how == "watched by a new one" {
-				s.client = newWire().client(t, kates.WithNamespace(s.ns))
+				s.client = newWire(t).client(t, kates.WithNamespace(s.ns))
 				s.watch(kates.Query{Kind: s.g.kind, Namespace: s.ns})
 			}
 			require.NoError(t, s.client.Sync(t.Context()))

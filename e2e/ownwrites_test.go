@@ -85,7 +85,7 @@ func fingerprint(objects []*kates.Unstructured) (all []string) {
 
 func TestG4EveryWriteMethodShowsItsEffectAtOnceThoughTheWatchIsLate(t *testing.T) {
 	t.Parallel()
-	w, ns := newWire(), namespace(t)
+	w, ns := newWire(t), namespace(t)
 	c := w.client(t, kates.WithNamespace(ns))
 	r := lateReader(t, w, c, kates.Query{Kind: "hosts.getambassador.io", Namespace: ns}, "hosts")
 	ctx := t.Context()
@@ -168,7 +168,7 @@ func TestG4ADeletedObjectIsGoneOrTerminatingByEveryKindOfAnswer(t *testing.T) {
 		for _, selector := range []string{"", "!none"} {
 			t.Run(name+", selector "+selector, func(t *testing.T) {
 				t.Parallel()
-				w, ns := newWire(), namespace(t)
+				w, ns := newWire(t), namespace(t)
 				c := w.client(t, kates.WithNamespace(ns))
 				if d.resource == "pods" { // pods need a service account
 					require.NoError(t, c.Upsert(t.Context(), nil, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, nil))
@@ -206,7 +206,7 @@ func TestG4AWriteThatMovesAnObjectInOrOutOfAQueryIsShown(t *testing.T) {
 	for name, q := range queries {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, ns := newWire(), namespace(t)
+			w, ns := newWire(t), namespace(t)
 			q.Namespace = ns
 			c := w.client(t, kates.WithNamespace(ns))
 			r := lateReader(t, w, c, q, "hosts")
@@ -233,7 +233,7 @@ func TestG4AWriteThatMovesAnObjectInOrOutOfAQueryIsShown(t *testing.T) {
 
 func TestG4AWriteThroughAnotherVersionOrGroupOfTheStoredResourceIsShown(t *testing.T) {
 	t.Parallel()
-	w, ns := newWire(), namespace(t)
+	w, ns := newWire(t), namespace(t)
 	c := w.client(t, kates.WithNamespace(ns))
 	r := lateReader(t, w, c, kates.Query{Kind: "horizontalpodautoscalers.v2.autoscaling", Namespace: ns}, "horizontalpodautoscalers")
 	hpa := map[string]any{"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": map[string]any{"name": "x"},
@@ -257,7 +257,7 @@ func TestG4AWriteThroughAnotherVersionOrGroupOfTheStoredResourceIsShown(t *testi
 
 func TestG4ObserveMakesAWriteOfAnotherClientAnOwnOne(t *testing.T) {
 	t.Parallel()
-	w, ns := newWire(), namespace(t)
+	w, ns := newWire(t), namespace(t)
 	c := w.client(t)
 	r := lateReader(t, w, c, kates.Query{Kind: "cm", Namespace: ns}, "configmaps")
 	d := foreign(t).Resource(configMaps).Namespace(ns)
@@ -270,9 +270,9 @@ func TestG4ObserveMakesAWriteOfAnotherClientAnOwnOne(t *testing.T) {
 	r.settled(w, "configmaps")
 }
 
-func TestG6CreateAndDelete2000TimesWhileTheWatchIsStalled(t *testing.T) {
+func TestG3G6CreateAndDelete2000TimesWhileTheWatchIsStalled(t *testing.T) {
 	t.Parallel()
-	w, ns := newWire(), namespace(t)
+	w, ns := newWire(t), namespace(t)
 	c := w.client(t, kates.WithNamespace(ns))
 	r := lateReader(t, w, c, kates.Query{Kind: "cm", Namespace: ns}, "configmaps")
 	w.set("configmaps", time.Hour)
@@ -310,7 +310,7 @@ func TestG4AnUnknownOutcomeLeavesNoTraceAndTheWatchTells(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, ns := newWire(), namespace(t)
+			w, ns := newWire(t), namespace(t)
 			c := w.client(t, kates.WithNamespace(ns))
 			for name, value := range before {
 				require.NoError(t, c.Create(t.Context(), named(name, value), nil))

@@ -94,10 +94,10 @@ func (m *teams) write(ctx context.Context, name string, snap *team, want string)
 func TestG4G6RunEachConvergesAmongWritersWhoMoveItsObjects(t *testing.T) {
 	t.Parallel()
 	ns, ctx := namespace(t), t.Context()
-	c, err := tapped(kates.NewClientFromRESTConfig(testCluster.Config, kates.WithInterval(0), kates.WithLogger(slog.New(secrecy.Handler(slog.DiscardHandler)))))
+	c, err := tapped(kates.NewClientFromRESTConfig(serverOf(t), kates.WithInterval(0), kates.WithLogger(slog.New(secrecy.Handler(slog.DiscardHandler)))))
 	require.NoError(t, err)
 	defer c.Close()
-	others, err := kubernetes.NewForConfig(testCluster.Config)
+	others, err := kubernetes.NewForConfig(serverOf(t))
 	require.NoError(t, err)
 	m := &teams{t: t, client: c, ns: ns, held: map[string]bool{}, written: map[string]string{}}
 	running, cancel := context.WithCancel(ctx)

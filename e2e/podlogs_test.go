@@ -82,7 +82,7 @@ func (k *kubelet) node(t *testing.T, c *kates.Client, name string) {
 
 func TestPodLogsComeOnceThroughARealAPIServer(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := podClient(t, w, ns)
 	k := newKubelet(t, 30)
 	k.node(t, c, "node-"+ns)

@@ -60,7 +60,7 @@ func TestG4G8SomeFieldsOfACustomAndOfABuiltInKindAreThoseOfTheServersObjects(t *
 			ns, ctx := namespace(t), t.Context()
 			g := newGadget(t, ns)
 			g.install("v1")
-			other, c := newWire().client(t), newWire().client(t, lists)
+			other, c := newWire(t).client(t), newWire(t).client(t, lists)
 			for name, size := range map[string]any{"a": int64(1), "bad": "big", "z": int64(2)} {
 				require.NoError(t, other.Create(ctx, g.sized(ns, name, size), nil))
 			}

@@ -53,7 +53,7 @@ func TestG1G8WithTheRightToSomeNamesOnlyTheseAreWatchedAndRefusedOnesAreAbsentUn
 	watch := []string{"list", "get", "watch"}
 	user.grant(ns, "maps", rbacv1.PolicyRule{Verbs: watch, APIGroups: []string{""}, Resources: []string{"configmaps"}})
 	user.grant(ns, "some", rbacv1.PolicyRule{Verbs: watch, APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"one", "missing"}})
-	config := rest.CopyConfig(testCluster.Config)
+	config := rest.CopyConfig(serverOf(t))
 	user.is(config)
 	c, err := tapped(kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.WithLogger(slog.New(secrecy.Handler(slog.DiscardHandler)))))
 	require.NoError(t, err)
@@ -152,10 +152,10 @@ func TestG2G4G6WhatAKeyHasReadActivatesItAmongWriters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns, ctx := namespace(t), t.Context()
-			c, err := tapped(kates.NewClientFromRESTConfig(testCluster.Config, kates.WithInterval(0), kates.WithLogger(slog.New(secrecy.Handler(slog.DiscardHandler)))))
+			c, err := tapped(kates.NewClientFromRESTConfig(serverOf(t), kates.WithInterval(0), kates.WithLogger(slog.New(secrecy.Handler(slog.DiscardHandler)))))
 			require.NoError(t, err)
 			defer c.Close()
-			admin, err := kubernetes.NewForConfig(testCluster.Config)
+			admin, err := kubernetes.NewForConfig(serverOf(t))
 			require.NoError(t, err)
 			made := &outputs{all: map[string]string{}}
 			running, cancel := context.WithCancel(ctx)
@@ -261,10 +261,10 @@ func wantedOutputs(t *testing.T, admin *kubernetes.Clientset, ns string) map[str
 func TestG1G8ANameThatNoObjectHasIsAbsentAndNoPathOfSomethingElse(t *testing.T) {
 	t.Parallel()
 	ns, elsewhere, ctx := namespace(t), namespace(t), t.Context()
-	c, err := tapped(kates.NewClientFromRESTConfig(testCluster.Config, kates.WithInterval(0), kates.WithLogger(slog.New(secrecy.Handler(slog.DiscardHandler)))))
+	c, err := tapped(kates.NewClientFromRESTConfig(serverOf(t), kates.WithInterval(0), kates.WithLogger(slog.New(secrecy.Handler(slog.DiscardHandler)))))
 	require.NoError(t, err)
 	defer c.Close()
-	admin, err := kubernetes.NewForConfig(testCluster.Config)
+	admin, err := kubernetes.NewForConfig(serverOf(t))
 	require.NoError(t, err)
 	for _, in := range []string{ns, elsewhere} {
 		_, err := admin.CoreV1().Secrets(in).Create(ctx, secretNamed("of-"+ns, "1"), metav1.CreateOptions{})

@@ -23,7 +23,7 @@ func TestG1G5G8AClientPastItsBoundOfObjectsSaysSoAndHeals(t *testing.T) {
 	for _, lists := range []kates.ListMode{kates.PagedLists, kates.StreamedLists} {
 		t.Run(string(lists), func(t *testing.T) {
 			t.Parallel()
-			w, ns := newWire(), namespace(t)
+			w, ns := newWire(t), namespace(t)
 			other := w.client(t)
 			configMap := func(i int) *kates.ConfigMap {
 				m := &kates.ConfigMap{}

@@ -58,14 +58,14 @@ type replica struct {
 func newReplica(t *testing.T, ns string, options ...kates.Option) *replica {
 	t.Helper()
 	r := &replica{t: t, ns: ns, faults: katestest.NewFaults(t, 0), network: katestest.NewNetwork(t)}
-	config := rest.CopyConfig(testCluster.Config)
+	config := rest.CopyConfig(serverOf(t))
 	config.Dial = r.network.DialContext
 	config.Wrap(r.faults.Wrap)
 	var err error
 	r.client, err = tapped(kates.NewClientFromRESTConfig(config, append([]kates.Option{kates.WithInterval(0)}, options...)...))
 	require.NoError(t, err)
 	t.Cleanup(r.client.Close)
-	r.others, err = dynamic.NewForConfig(testCluster.Config)
+	r.others, err = dynamic.NewForConfig(serverOf(t))
 	require.NoError(t, err)
 	return r
 }

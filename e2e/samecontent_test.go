@@ -188,7 +188,7 @@ func TestG6ADefaultOfASchemaIsShownAfterTheNextListInBothForms(t *testing.T) {
 	g := newGadget(t, ns)
 	g.install("v1")
 	g.make("v1", ns, "a", "b")
-	l := g.look("v1", ns, testCluster.Config)
+	l := g.look("v1", ns, serverOf(t))
 	l.shows(0, "a", "b")
 	versions := fmt.Sprint(l.shown)
 	typed, untyped := l.snap.Typed[0], l.snap.Untyped[0]
@@ -228,7 +228,7 @@ func TestG6AStorageVersionThatMovesIsShownAfterTheNextListInBothForms(t *testing
 	g.make("v1", ns, "a", "b")
 	hook.of(g)
 	g.serving("v2", true)
-	l := g.look("v1", ns, testCluster.Config)
+	l := g.look("v1", ns, serverOf(t))
 	l.shows(0, "a", "b")
 	typed, untyped := l.snap.Typed[0], l.snap.Untyped[0]
 

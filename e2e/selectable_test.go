@@ -234,7 +234,7 @@ func parity(t *testing.T, in dynamic.ResourceInterface, ns string, f selectable.
 
 func TestFieldsThatTheServerRefusesAreErrorsOfWatch(t *testing.T) {
 	t.Parallel()
-	c := newWire().client(t)
+	c := newWire(t).client(t)
 	for kind, selector := range map[string]string{
 		"replicasets": "status.replicas=1", "persistentvolumes": "name=x", "persistentvolumeclaims": "name=x", "pods": "spec.priority=0",
 		"nodes": "metadata.namespace=x", "namespaces": "name=x", "hosts": "spec.extra=x", "configmaps": "data.x=y", "services": "spec.type=x,spec.x=y",

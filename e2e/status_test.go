@@ -98,7 +98,7 @@ func (s *statusTest) client() (*wire, *kates.Client, *kates.Snapshots[statusGadg
 	s.Helper()
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: s.g.group, Version: "v1", Kind: "Gadget"}, &statusGadget{})
-	w := newWire()
+	w := newWire(s.T)
 	c := w.client(s.T, kates.WithScheme(scheme))
 	watched, err := kates.Watch[statusGadgets](s.Context(), c, kates.Query{Name: "Gadgets", Namespace: s.ns})
 	require.NoError(s, err)

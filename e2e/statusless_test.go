@@ -14,7 +14,7 @@ import (
 // server then answers "not found" for every object.
 func TestAStatusOfAKindThatHasNoneIsAnErrorAtOnceAndNotThatTheObjectIsGone(t *testing.T) {
 	t.Parallel()
-	ns, w := namespace(t), newWire()
+	ns, w := namespace(t), newWire(t)
 	g := newGadget(t, ns)
 	g.install("v1")
 	c := w.client(t, kates.WithNamespace(ns))

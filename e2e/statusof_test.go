@@ -30,7 +30,7 @@ func statusOf(t *testing.T, c *kates.Client, o *kates.Unstructured) kates.Object
 func TestTheStatusOfBuiltInKindsFollowsTheServersObjects(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
-	c := newWire().client(t, kates.WithNamespace(ns))
+	c := newWire(t).client(t, kates.WithNamespace(ns))
 	template := `{metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}`
 	spec := `replicas: 2, selector: {matchLabels: {a: b}}, template: ` + template
 	const unseen = "its controller has not seen it yet"

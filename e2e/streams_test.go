@@ -30,7 +30,7 @@ func pairIn(ns string) []kates.Query {
 
 func TestG11CloseEndsTheWatchesOnTheWire(t *testing.T) {
 	t.Parallel()
-	w, ns := newWire(), namespace(t)
+	w, ns := newWire(t), namespace(t)
 	c := w.client(t, kates.Tuning{Lists: kates.StreamedLists}) // these are watches
 	s, err := kates.Watch[pair](t.Context(), c, pairIn(ns)...)
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestG11CloseEndsTheWatchesOnTheWire(t *testing.T) {
 
 func TestG5ACutWatchIsResumedWithoutALossOrASecondList(t *testing.T) {
 	t.Parallel()
-	w, ns := newWire(), namespace(t)
+	w, ns := newWire(t), namespace(t)
 	c := w.client(t)
 	s, err := kates.Watch[pair](t.Context(), c, pairIn(ns)...)
 	require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestARequiredKindThatIsForbiddenHoldsTheFirstSignalAndIsNamed(t *testing.T)
 
 func TestMistakesAreErrorsOfWatchThatNameTheQuery(t *testing.T) {
 	t.Parallel()
-	c := newWire().client(t)
+	c := newWire(t).client(t)
 	for name, q := range map[string]kates.Query{
 		"unknown kind":      {Name: "Q", Kind: "nonsense"},
 		"cannot be watched": {Name: "Q", Kind: "selfsubjectaccessreviews"},
@@ -166,7 +166,7 @@ func TestMistakesAreErrorsOfWatchThatNameTheQuery(t *testing.T) {
 
 func TestSyncMakesASnapshotAsNewAsTheServer(t *testing.T) {
 	t.Parallel()
-	w, ns := newWire(), namespace(t)
+	w, ns := newWire(t), namespace(t)
 	c := w.client(t)
 	s, err := kates.Watch[pair](t.Context(), c, pairIn(ns)...)
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ func podClient(t *testing.T, w *wire, ns string) *kates.Client {
 
 func TestG4AScaledDeploymentIsShownAtOnceThoughTheAnswerIsAScale(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t, kates.WithNamespace(ns))
 	d := deployment(ns)
 	require.NoError(t, c.Create(ctx, d, nil))
@@ -72,7 +72,7 @@ func TestG4AScaledDeploymentIsShownAtOnceThoughTheAnswerIsAScale(t *testing.T) {
 
 func TestG4AnEvictedPodIsGoneOrTerminatingAtOnce(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := podClient(t, w, ns)
 	for name, node := range map[string]string{"pending": "", "running": "n", "another": "n"} {
 		require.NoError(t, c.Create(ctx, podOn(ns, name, node), nil))
@@ -104,7 +104,7 @@ func TestG4AnEvictedPodIsGoneOrTerminatingAtOnce(t *testing.T) {
 
 func TestG4ABoundPodIsShownOnItsNodeAtOnceByEveryQuery(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := podClient(t, w, ns)
 	require.NoError(t, c.Create(ctx, podOn(ns, "p", ""), nil))
 	all := lateReader(t, w, c, kates.Query{Kind: "po", Namespace: ns}, "pods")
@@ -131,7 +131,7 @@ func TestG4ABoundPodIsShownOnItsNodeAtOnceByEveryQuery(t *testing.T) {
 
 func TestG4ASubresourceThatAnswersWithItsObjectIsAnOrdinaryOwnWrite(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := podClient(t, w, ns)
 	require.NoError(t, c.Create(ctx, podOn(ns, "p", ""), nil))
 	r := lateReader(t, w, c, kates.Query{Kind: "po", Namespace: ns}, "pods")

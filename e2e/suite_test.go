@@ -23,7 +23,7 @@ var namespaces atomic.Int64
 // namespace makes a namespace that nobody else uses. It stays until the cluster ends.
 func namespace(t testing.TB) string {
 	t.Helper()
-	return namespaceBy(t, testCluster.Config)
+	return namespaceBy(t, serverOf(t))
 }
 
 func namespaceBy(t testing.TB, config *rest.Config) string {
@@ -37,8 +37,8 @@ func namespaceBy(t testing.TB, config *rest.Config) string {
 	return name
 }
 
-// TestSuite runs the scenarios that also run on client-go's bare fake, with both ways in which
-// objects get into snapshots.
+// TestSuite runs the scenarios that a real server may decide otherwise than the one in memory, on
+// which all of them run, with both ways in which objects get into snapshots.
 func TestSuite(t *testing.T) {
 	for name, options := range map[string][]kates.Option{"typed": nil, "untyped": {kates.Tuning{UntypedStreams: true}}} {
 		t.Run(name, func(t *testing.T) { runSuite(t, options) })
@@ -52,12 +52,12 @@ func runSuite(t *testing.T, defaults []kates.Option) {
 		mu.Lock()
 		defer mu.Unlock()
 		if wires[t] == nil {
-			wires[t] = newWire()
+			wires[t] = newWire(t)
 		}
 		return wires[t]
 	}
 	suite.Run(t, suite.Backend{
-		Name: "API server", Real: true,
+		Name: "API server", Real: true, Decides: true,
 		NewClient: func(t testing.TB, options ...kates.Option) *kates.Client {
 			c, err := tapped(kates.NewClientFromRESTConfig(of(t).config(), append(slices.Clone(defaults), options...)...))
 			require.NoError(t, err)

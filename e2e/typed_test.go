@@ -38,7 +38,7 @@ type typedStep struct {
 
 func TestG4TypedWritesOfEveryVerbAndPatchTypeShowAtOnceThoughTheWatchIsLate(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t)
 	s, err := kates.Watch[deployments](ctx, c, kates.Query{Name: "Deployments", Namespace: ns})
 	require.NoError(t, err)

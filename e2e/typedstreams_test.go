@@ -57,7 +57,7 @@ func TestG8ACustomObjectWithAFieldOfTheWrongTypeIsLeftOutAndHeals(t *testing.T) 
 			ns, ctx := namespace(t), t.Context()
 			g := newGadget(t, ns)
 			g.install("v1")
-			other, c := newWire().client(t), newWire().client(t, kates.WithScheme(g.scheme()), lists)
+			other, c := newWire(t).client(t), newWire(t).client(t, kates.WithScheme(g.scheme()), lists)
 			for name, size := range map[string]any{"a": int64(1), "bad": "big", "z": int64(2)} {
 				require.NoError(t, other.Create(ctx, g.sized(ns, name, size), nil))
 			}
@@ -103,7 +103,7 @@ func TestG8ACustomObjectWithAFieldOfTheWrongTypeIsLeftOutAndHeals(t *testing.T) 
 
 func TestG4OwnWritesOfACustomKindAreInATypedFieldAtOnceThoughTheWatchIsLate(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	g := newGadget(t, ns)
 	g.install("v1")
 	c := w.client(t, kates.WithScheme(g.scheme()))
@@ -158,11 +158,11 @@ func TestATypedQueryOfABuiltInKindSpeaksProtobufAndNothingElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns, ctx, e := namespace(t), t.Context(), &ear{resource: "secrets"}
-			other := newWire().client(t)
+			other := newWire(t).client(t)
 			for _, name := range []string{"a", "b", "c", "d", "e"} {
 				require.NoError(t, other.Create(ctx, secret(ns, name, "yes"), nil))
 			}
-			c := e.client(t, testCluster.Config, lists)
+			c := e.client(t, serverOf(t), lists)
 			type view struct{ Secrets []*kates.Secret }
 			s, err := kates.Watch[view](ctx, c, kates.Query{Name: "Secrets", Namespace: ns, FieldSelector: "type=Opaque"})
 			require.NoError(t, err)
@@ -204,7 +204,7 @@ func (h *typedHost) DeepCopyObject() runtime.Object {
 
 func TestModifyStartsFromATypedWatchAndReadsNothingThatItDoesNotChange(t *testing.T) {
 	t.Parallel()
-	w, ns, ctx := newWire(), namespace(t), t.Context()
+	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(hosts.GroupVersion().WithKind("Host"), &typedHost{})
 	c := w.client(t, kates.WithNamespace(ns), kates.WithScheme(scheme))

@@ -17,7 +17,7 @@ import (
 func TestTheCasesOfTheValidatorAreWhatTheServerSays(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
-	c := newWire().client(t, kates.WithNamespace(ns))
+	c := newWire(t).client(t, kates.WithNamespace(ns))
 	var cases []struct {
 		Spec   map[string]any
 		Causes []string

@@ -21,7 +21,7 @@ import (
 
 func TestG1G2AWarmStartShowsThePresentAndListsNothing(t *testing.T) {
 	t.Parallel()
-	w := newWarmed(t, testCluster.Config, namespace(t))
+	w := newWarmed(t, serverOf(t), namespace(t))
 	w.make(0, 20)
 	for name, how := range w.forms() {
 		assert.Equal(t, "list: nothing is kept of it", how, name)
@@ -43,7 +43,7 @@ func TestG1G2AWarmStartShowsThePresentAndListsNothing(t *testing.T) {
 
 func TestG4OwnWritesRightAfterAWarmStartAreShown(t *testing.T) {
 	t.Parallel()
-	w := newWarmed(t, testCluster.Config, namespace(t))
+	w := newWarmed(t, serverOf(t), namespace(t))
 	w.make(0, 10)
 	w.forms()
 	w.client.Close()
@@ -138,7 +138,7 @@ func TestG1G5AWarmStartInDoubtListsOnARealServer(t *testing.T) {
 
 func TestG5AWarmStartAfterTheDefinitionOfItsKindHasChangedLists(t *testing.T) {
 	t.Parallel()
-	w := newWarmed(t, testCluster.Config, namespace(t))
+	w := newWarmed(t, serverOf(t), namespace(t))
 	g := newGadget(t, w.ns)
 	g.install("v1")
 	g.make("v1", w.ns, "a", "b")
@@ -174,7 +174,7 @@ func TestG5AWarmStartAfterTheDefinitionOfItsKindHasChangedLists(t *testing.T) {
 
 func TestG8AWarmStartShowsNothingThatMayNoLongerBeRead(t *testing.T) {
 	t.Parallel()
-	w := newWarmed(t, testCluster.Config, namespace(t))
+	w := newWarmed(t, serverOf(t), namespace(t))
 	w.make(0, 5)
 	user := newSubject(t, w.ns+"-warm")
 	user.is(w.config)
@@ -212,7 +212,7 @@ func TestG8AWarmStartShowsNothingThatMayNoLongerBeRead(t *testing.T) {
 
 func TestAnotherSelectorOrStructHasNothingThatWasKept(t *testing.T) {
 	t.Parallel()
-	w := newWarmed(t, testCluster.Config, namespace(t))
+	w := newWarmed(t, serverOf(t), namespace(t))
 	w.make(0, 6)
 	type first struct {
 		Fields []struct {
@@ -248,7 +248,7 @@ func TestAnotherSelectorOrStructHasNothingThatWasKept(t *testing.T) {
 
 func TestSecretsAreKeptWithAKeyAloneAndNowhereReadable(t *testing.T) {
 	t.Parallel()
-	w := newWarmed(t, testCluster.Config, namespace(t))
+	w := newWarmed(t, serverOf(t), namespace(t))
 	value := secrecy.Mark("a password that nobody may read")
 	for i := range 3 {
 		s := object(secrets, w.ns, fmt.Sprint("s-", i), nil)

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"cmp"
 	"io"
 	"net/http"
 	"net/url"
@@ -28,7 +27,7 @@ type wire struct {
 	bodies   map[*lateBody]struct{} // open watches
 
 	before, after hook
-	base          *rest.Config // the admin's configuration if nil
+	base          *rest.Config
 }
 
 // passage is one client's transport through a wire.
@@ -44,13 +43,15 @@ type request struct {
 	status   int // 0 while there is no answer
 }
 
-func newWire() *wire {
-	return &wire{delay: map[string]time.Duration{}, failing: map[string]bool{}, bodies: map[*lateBody]struct{}{}}
+// newWire returns a wire to the server of the test.
+func newWire(t testing.TB) *wire {
+	t.Helper()
+	return &wire{base: serverOf(t), delay: map[string]time.Duration{}, failing: map[string]bool{}, bodies: map[*lateBody]struct{}{}}
 }
 
-// config returns the cluster's configuration, through the wire.
+// config returns the server's configuration, through the wire.
 func (w *wire) config() *rest.Config {
-	c := rest.CopyConfig(cmp.Or(w.base, testCluster.Config))
+	c := rest.CopyConfig(w.base)
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return passage{w, next}
 	})
@@ -263,7 +264,7 @@ func (w *wire) client(t testing.TB, options ...kates.Option) *kates.Client {
 // foreign returns another program's client.
 func foreign(t testing.TB) dynamic.Interface {
 	t.Helper()
-	d, err := dynamic.NewForConfig(testCluster.Config)
+	d, err := dynamic.NewForConfig(serverOf(t))
 	require.NoError(t, err)
 	return d
 }

@@ -30,6 +30,10 @@ type Backend struct {
 	// server-side apply, subresources, and field selectors.
 	Real bool
 
+	// Decides says that the API is a real server: what only the library decides runs elsewhere, on
+	// a server in memory.
+	Decides bool
+
 	// NewClient returns another client of the API.
 	NewClient func(t testing.TB, options ...kates.Option) *kates.Client
 
@@ -61,6 +65,9 @@ func Run(t *testing.T, b Backend) {
 	} else {
 		all = append(all, fakeScenarios)
 	}
+	if b.Decides {
+		all = decidedOf(t, all)
+	}
 	for _, group := range all {
 		for _, s := range group {
 			t.Run(s.name, func(t *testing.T) {
@@ -69,6 +76,21 @@ func Run(t *testing.T, b Backend) {
 			})
 		}
 	}
+}
+
+// decidedOf returns the scenarios of the table decided, all of which must exist.
+func decidedOf(t *testing.T, all [][]scenario) [][]scenario {
+	t.Helper()
+	var these []scenario
+	for _, group := range all {
+		for _, s := range group {
+			if decided[s.name] != "" {
+				these = append(these, s)
+			}
+		}
+	}
+	require.Len(t, these, len(decided), "there is a name in the table decided that no scenario has")
+	return [][]scenario{these}
 }
 
 // env is what a scenario works with: a client with a short interval, another program, and a

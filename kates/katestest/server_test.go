@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,9 +20,17 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// TestSuiteOnAServerInMemory runs the scenarios that the e2e tests also run on a real API server,
-// with those that need one. The real one of these tests has no controllers.
-func TestSuiteOnAServerInMemory(t *testing.T) {
+// TestSuiteOnAServerInMemory runs all scenarios, with those that need an API server. The e2e tests
+// run some of them on a real one, which has no controllers.
+func TestSuiteOnAServerInMemory(t *testing.T) { suiteInMemory(t) }
+
+// TestSuiteOnAServerInMemoryInUntypedStreams gets all objects into snapshots the other way.
+func TestSuiteOnAServerInMemoryInUntypedStreams(t *testing.T) {
+	suiteInMemory(t, kates.Tuning{UntypedStreams: true})
+}
+
+func suiteInMemory(t *testing.T, defaults ...kates.Option) {
+	t.Helper()
 	files, err := filepath.Glob("../../testdata/crds/*.yaml")
 	require.NoError(t, err)
 	var crds strings.Builder
@@ -49,7 +58,7 @@ func TestSuiteOnAServerInMemory(t *testing.T) {
 			s, f := of(t)
 			config := rest.CopyConfig(s.Config)
 			config.Wrap(f.Wrap)
-			c, err := kates.NewClientFromRESTConfig(config, options...)
+			c, err := kates.NewClientFromRESTConfig(config, append(slices.Clone(defaults), options...)...)
 			require.NoError(t, err)
 			t.Cleanup(c.Close)
 			return c

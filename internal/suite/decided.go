@@ -1,0 +1,60 @@
+package suite
+
+// decided are the scenarios that a real API server may decide otherwise than the one in memory,
+// and in what: all others have the library for a subject, and run on the one in memory. Package
+// conformance compares the two in what they answer to single requests.
+var decided = map[string]string{
+	// What a real server finds, refuses and says.
+	"AnOptionalKindThatIsNotServedIsNil":                    "discovery",
+	"KindsAreTakenAsKubectlTakesThem":                       "discovery: plurals, singulars, short names, groups",
+	"UnknownKindsAreErrorsThatNameThem":                     "discovery",
+	"WaitForReturnsOnceAKindIsServedOrTimeIsUp":             "discovery",
+	"QueriesThatCannotWorkAreErrorsAtWatch":                 "its refusals",
+	"TypedErrorsWorkThroughTheWrapping":                     "the statuses of its errors",
+	"AFieldThatIsNotSelectableIsRefusedInTheServersWords":   "its refusals",
+	"AFieldThatTheServerDoesNotSelectByIsAnErrorAtWatch":    "its refusals",
+	"AddFinalizerToAnObjectThatIsBeingDeletedIsErrDeleting": "its refusals",
+	"TheUIDOfTheClusterIsThatOfItsNamespaceKubeSystem":      "the namespaces that it makes",
+
+	// What it answers to writes, in protobuf where the kind is built in.
+	"TypedObjectsAreCreatedReadUpdatedPatchedAndDeleted":              "answers in protobuf",
+	"UntypedObjectsAreCreatedReadUpdatedPatchedAndDeleted":            "answers in JSON",
+	"AStructOfTheCallersOwnIsCreatedReadUpdatedPatchedAndDeleted":     "answers about a custom kind",
+	"ClusterScopedObjectsAreWrittenAndRead":                           "answers about a custom kind",
+	"JSONPatchesAreApplied":                                           "patches",
+	"UpdateStatusWritesNothingButTheStatus":                           "what a status write leaves alone",
+	"AStaleUpdateIsAConflict":                                         "conflicts",
+	"UpsertRetriesConflicts":                                          "conflicts",
+	"PreconditionsThatDoNotHoldAreConflicts":                          "conflicts",
+	"DryRunsLeaveNoTrace":                                             "dry runs",
+	"FinalizersAreAddedAndRemovedAmongOthersAndNothingIsWrittenTwice": "patches",
+	"G4WhatTheServerDropsOfAStatusIsAnErrorAndTheRestIsStored":        "what a schema prunes",
+	"G4SetConditionsMergesAndKeepsTransitionTimesWhileTheStatusStays": "what a schema defaults",
+	"G4AppliedFieldsAreInTheVeryNextUpdate":                           "server-side apply",
+	"G4ApplyOwnedCreatesChangesAndPrunesInTheVeryNextUpdate":          "server-side apply",
+	"ApplyOwnedNamesWhatItMayNotTakeAndDoesTheRest":                   "server-side apply",
+	"ApplyOwnedReleasesWhatHasOtherOwnersToo":                         "server-side apply",
+	"G4ModifyIsInTheVeryNextUpdate":                                   "patches",
+	"G4ModifyStatusIsInTheVeryNextUpdate":                             "patches",
+
+	// What it lists and tells, and when.
+	"G1TheFirstSnapshotIsCompleteEmptyKindsIncluded":                "streamed lists",
+	"G4EveryWriteIsInTheVeryNextUpdate":                             "the order of answers and events",
+	"G4UntypedWritesAreInTheVeryNextUpdate":                         "the order of answers and events",
+	"G4GeneratedNamesAreInTheVeryNextUpdate":                        "the names that it makes",
+	"G4ATerminatingObjectIsShownUntilItsLastFinalizerIsGone":        "deletions in two steps",
+	"G4WhatDeleteAllDeletedIsNotInTheVeryNextUpdate":                "deletions of collections",
+	"G6CreateThenDeleteLeavesNothingBehind":                         "the order of answers and events",
+	"G6WhatIsHeldInPartIsTheWholePrunedUnderRandomWrites":           "events in protobuf",
+	"G7ARecreatedObjectIsADeleteAndAnAdd":                           "UIDs",
+	"G7DeltasReplayedGiveTheNextSnapshotUnderRandomWrites":          "the order of answers and events",
+	"G4EachStepOfAControllerAndOfTheWorldAroundItIsInTheNextUpdate": "the order of answers and events",
+	"G9SlicesAreOrderedByNamespaceThenName":                         "the order of etcd's keys",
+	"EveryFieldFormHoldsTheSameObjects":                             "events in protobuf and in JSON",
+	"ListTakesFieldSelectors":                                       "fields that it selects by",
+	"ListTakesSelectorsAndReplacesWhatTheTargetHeld":                "its lists",
+	"ObjectsMoveIntoAndOutOfALabelSelector":                         "events of objects that leave a selector",
+	"ObjectsMoveIntoAndOutOfAFieldSelector":                         "events of objects that leave a selector",
+	"G4OwnWritesMoveObjectsIntoAndOutOfAFieldSelector":              "fields that it selects by",
+	"SyncReturnsWhenEveryWatchIsAsNewAsTheServer":                   "the progress that etcd tells",
+}
