@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	soak = flag.Duration("soak", 20*time.Second, "how long the coherence run takes")
+	soak = flag.Duration("soak", 12*time.Second, "how long the coherence run takes")
 	seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the coherence run")
 )
 

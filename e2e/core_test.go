@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -18,8 +17,8 @@ import (
 )
 
 var (
-	coreAlone   = flag.Bool("core", false, "run the tests of the table core, and no others")
-	memoryAlone = flag.Bool("memory", false, "run the tests of the list inMemory, and start no cluster")
+	coreAlone   = flag.Bool("core", false, "run the tests of the table core, and with -memory those of the list inMemory")
+	memoryAlone = flag.Bool("memory", false, "run the tests of the list inMemory, and without -core no cluster")
 	allReal     = flag.Bool("real", false, "run the tests of the list inMemory on the real server, too")
 )
 
@@ -58,20 +57,19 @@ var core = []struct{ area, test, shows string }{
 	{"in a pod", "TestAPodsClientUsesItsServiceAccountAndNamespace", "the tokens of a service account"},
 }
 
-// chooseTests makes m.Run run the tests of a flag, and no others.
+// chooseTests makes m.Run run the tests of the flags, and no others.
 func chooseTests() error {
 	flag.Parse()
 	var names []string
-	switch {
-	case *coreAlone && *memoryAlone:
-		return errors.New("-core and -memory exclude each other")
-	case *coreAlone:
+	if *coreAlone {
 		for _, c := range core {
 			names = append(names, c.test)
 		}
-	case *memoryAlone:
-		names = inMemory
-	default:
+	}
+	if *memoryAlone {
+		names = append(names, inMemory...)
+	}
+	if names == nil {
 		return nil
 	}
 	return flag.Set("test.run", patternOf(names))

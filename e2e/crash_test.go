@@ -30,8 +30,8 @@ import (
 )
 
 const (
-	crashRoots = 500
-	crashes    = 50
+	crashRoots = 300
+	crashes    = 30
 )
 
 // crashTest is the environment of a controller that is killed again and again.
@@ -63,9 +63,10 @@ func newCrashTest(t *testing.T) *crashTest {
 	return c
 }
 
-// The controller is killed (SIGKILL) 50 times while it reconciles 500 roots. Meanwhile roots are
+// The controller is killed (SIGKILL) 30 times while it reconciles 300 roots. Meanwhile roots are
 // created, changed and deleted.
 func TestAControllerThatIsKilledAtAnyTimeLeavesNothingTwiceNothingBehindAndConverges(t *testing.T) {
+	t.Parallel()
 	c := newCrashTest(t)
 	t.Logf("seed %d", *seed)
 	r := rand.New(rand.NewPCG(*seed, 0))
@@ -96,7 +97,7 @@ func TestAControllerThatIsKilledAtAnyTimeLeavesNothingTwiceNothingBehindAndConve
 	changers.Wait()
 	t.Logf("%d crashes in %s, %d of them amidst a reconcile, after %d whole ones; %v", crashes, time.Since(began), amidst, reconciles, c.changes)
 	assert.Greater(t, amidst, crashes/5, "the crashes come when nothing happens")
-	assert.Greater(t, c.changes["deleted"], 20)
+	assert.Positive(t, c.changes["deleted"])
 
 	last := c.start()
 	defer last.kill()

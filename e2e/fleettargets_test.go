@@ -29,7 +29,7 @@ import (
 func targetsFor(t *testing.T) time.Duration {
 	text := os.Getenv("KATES_TARGETS_FOR")
 	if text == "" {
-		return time.Minute
+		return 15 * time.Second
 	}
 	d, err := time.ParseDuration(text)
 	require.NoError(t, err)

@@ -186,9 +186,9 @@ func TestG4OwnWritesAreInMetadataAtOnceThoughTheWatchIsLate(t *testing.T) {
 	shown := snap.Secrets[0]
 	assert.Empty(t, shown.Labels)
 	assert.Equal(t, "Secret", shown.Kind)
-	require.NoError(t, c.Sync(ctx))
-	w.set("secrets", 0)
+	w.set("secrets", 0) // a Sync that waits for a stalled watch would wait for minutes
 	w.drained(t, "secrets")
+	require.NoError(t, c.Sync(ctx))
 	changed, err := s.Update(ctx, &snap)
 	require.NoError(t, err)
 	assert.False(t, changed, "G5: the late watch has nothing new to say")

@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		if *memoryAlone {
+		if *memoryAlone && !*coreAlone {
 			return runInMemory(m)
 		}
 		return runWithCluster(m)

@@ -148,7 +148,7 @@ func TestG8ARightThatIsRevokedKeepsWhatIsShownAndResumesWithoutAGap(t *testing.T
 func namespaceController(t *testing.T, ns string) {
 	t.Helper()
 	ctx := context.Background()
-	admin, err := kubernetes.NewForConfig(testCluster.Config)
+	admin, err := kubernetes.NewForConfig(serverOf(t))
 	require.NoError(t, err)
 	everything := metav1.DeleteOptions{}
 	require.NoError(t, admin.CoreV1().Namespaces().Delete(ctx, ns, everything))

@@ -136,9 +136,9 @@ func TestG4OwnWritesOfACustomKindAreInATypedFieldAtOnceThoughTheWatchIsLate(t *t
 			shows(map[string]string{"yes": "yes"}[in])
 		}
 		shown := snap.Gadgets[0]
-		require.NoError(t, c.Sync(ctx))
-		w.set("gadgets", 0)
+		w.set("gadgets", 0) // a Sync that waits for a stalled watch would wait for minutes
 		w.drained(t, "gadgets")
+		require.NoError(t, c.Sync(ctx))
 		changed, err := s.Update(ctx, &snap)
 		require.NoError(t, err)
 		assert.False(t, changed, "G5: the late watch has nothing new to say")
