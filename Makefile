@@ -204,7 +204,7 @@ e2e: apiserver browser build-testgate ## tests on a real API server, with the ra
 .PHONY: e2e-core
 e2e-core: apiserver build-testgate ## the core of e2e, on a real API server and in memory, without the race detector
 	@$(STAGE) "core of end-to-end tests" sh -c 'cd e2e && \
-		exec "$(TESTGATE)" -name "core of end-to-end tests" -list -- -count=1 -parallel $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(TESTFLAGS) . -args -core'
+		exec "$(TESTGATE)" -name "core of end-to-end tests" -list -- -count=1 -parallel $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(TESTFLAGS) . -args -core -memory'
 
 # bench writes RESULTS.md and its data. It needs an idle machine for an hour or two. Most
 # of the time goes to the clients that convert everything.

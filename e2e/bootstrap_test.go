@@ -95,6 +95,7 @@ type large struct {
 }
 
 func TestG1TheFirstSnapshotHasAllOfThreeLargeKindsAndAnEmptyOne(t *testing.T) {
+	t.Parallel()
 	const n = 2500
 	ns := namespace(t)
 	fill(t, ns, n, configMaps, secrets, hosts)

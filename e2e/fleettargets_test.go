@@ -278,6 +278,7 @@ func newTargetWorld(t *testing.T) *targetWorld {
 // are there at once, all is as the servers have it in the end, and nothing is left on a server
 // when no target is.
 func TestTwoHundredTargetsOfTenKindsComeAndGo(t *testing.T) {
+	t.Parallel()
 	w := newTargetWorld(t)
 	ctx, cancel := context.WithTimeout(t.Context(), targetsFor(t))
 	defer cancel()

@@ -90,7 +90,6 @@ var inMemory = []string{
 	"TestG4ConditionsOfABuiltInKindAreOneRequestFromATypedWatch",
 	"TestG4DeleteAllIsDoneWithObjectsThatOthersDeletedOrReplacedMeanwhile",
 	"TestG4DeleteAllListsNothingButWhatThereIsWhereAWatchHasNoSelector",
-	"TestG4DeleteAllOf1200ObjectsLeavesThoseWithFinalizersTerminatingAtOnce",
 	"TestG4G6RunEachConvergesAmongWritersWhoMoveItsObjects",
 	"TestG4GetAndListWhileOwnWritesArePendingChangeNoSnapshot",
 	"TestG4GetAsksTheServerOnlyWhereNoWatchCanTell",

@@ -170,8 +170,10 @@ func largeObject(gvr schema.GroupVersionResource, ns, name string) *unstructured
 // shows its share, whatever is written, its own writes at once. Where the server shards, each
 // receives about half of the bytes; the status says what the server does.
 func TestG1G4G5SharesOfTwoReplicasAreAllObjectsAndNoneTwice(t *testing.T) {
+	t.Parallel()
 	for gate, flags := range map[string][]string{"on": {"feature-gates=ShardedListAndWatch=true"}, "off": nil} {
 		t.Run("gate "+gate, func(t *testing.T) {
+			t.Parallel()
 			c := sharedCluster(t, flags...)
 			for name, as := range map[string]struct {
 				gvr  schema.GroupVersionResource

@@ -216,8 +216,10 @@ func (s *sharers) putAll(value string) {
 // shards, and on one that does not. The API server's audit log says that no call for a namespace
 // has begun while another one was under way.
 func TestNoKeyIsInTwoHandsAndNoneWithoutAnOwnerWhileShardedReplicasComeGoAndFreeze(t *testing.T) {
+	t.Parallel()
 	for gate, flags := range map[string][]string{"on": {"feature-gates=ShardedListAndWatch=true"}, "off": nil} {
 		t.Run("gate "+gate, func(t *testing.T) {
+			t.Parallel()
 			s, shards := newSharers(t, flags...), gate == "on"
 			a := s.join("replica-a")
 			require.Eventually(t, func() bool {
