@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/importer"
 	"go/parser"
@@ -13,39 +14,34 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// Most runs try only a part of the mutants. This test shows that the others compile, without
-// compiling them.
+// The build of all mutants fails if one does not compile, and does not say which. This test does.
 func TestEveryMutantPassesTheTypeChecker(t *testing.T) {
-	modules, of := map[string]packages{}, map[string][]mutant{}
+	_, files := woven(t)
+	names := map[string]string{}
 	for _, m := range all() {
-		dir := filepath.Dir(m.file)
-		of[dir] = append(of[dir], m)
-		if module := moduleOf(dir); modules[module].dirs == nil {
-			modules[module] = list(t, module)
-		}
+		names[m.id()] = m.name
 	}
-	for dir, mutants := range of {
-		t.Run(dir, func(t *testing.T) {
-			t.Parallel()
-			p := modules[moduleOf(dir)].parse(t, dir)
-			require.NoError(t, p.check("", ""), "as it is")
-			for _, m := range mutants {
-				source, err := m.source()
-				require.NoError(t, err)
-				assert.NoError(t, p.check(filepath.Base(m.file), source), m.name)
-			}
-		})
+	known := list(t)
+	for file := range files {
+		if filepath.Base(file) == extra {
+			t.Run(filepath.Dir(file), func(t *testing.T) {
+				t.Parallel()
+				for _, err := range known.check(t, filepath.Dir(file), files, names) {
+					t.Error(err)
+				}
+			})
+		}
 	}
 }
 
-// packages are a module's packages and those that they import, by directory and by path, as the
-// go command lists them.
+// packages are those of the module and those that they import, by folder and by path, as the go
+// command lists them.
 type packages struct {
 	dirs    map[string]listed
 	exports map[string]string // import path: file of compiled declarations
@@ -56,9 +52,9 @@ type listed struct {
 	GoFiles                 []string
 }
 
-func list(t *testing.T, module string) packages {
+func list(t *testing.T) packages {
 	command := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles", "./...")
-	command.Dir = filepath.Join(root, module)
+	command.Dir = root
 	command.Stderr = os.Stderr
 	output, err := command.Output()
 	require.NoError(t, err)
@@ -74,42 +70,48 @@ func list(t *testing.T, module string) packages {
 	}
 }
 
-// parsed is the source of a package. One file can be replaced by a broken one.
-type parsed struct {
-	path    string
-	set     *token.FileSet
-	files   map[string]*ast.File
-	imports types.Importer
-}
-
-func (p packages) parse(t *testing.T, dir string) parsed {
+// check returns the errors that the compiler would report of a package with its mutants.
+func (p packages) check(t *testing.T, dir string, replaced map[string]string, names map[string]string) (errs []error) {
 	absolute, err := filepath.Abs(filepath.Join(root, dir))
 	require.NoError(t, err)
 	here, ok := p.dirs[absolute]
 	require.True(t, ok, "no package in %s", dir)
-	result := parsed{path: here.ImportPath, set: token.NewFileSet(), files: map[string]*ast.File{}}
-	for _, name := range here.GoFiles {
-		file, err := parser.ParseFile(result.set, filepath.Join(absolute, name), nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		result.files[name] = file
-	}
-	result.imports = importer.ForCompiler(result.set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(p.exports[path]) })
-	return result
-}
-
-// check returns the error that the compiler would report with another source of the named file.
-func (p parsed) check(name, source string) error {
+	set := token.NewFileSet()
 	var files []*ast.File
-	for n, file := range p.files {
-		if n == name {
-			broken, err := parser.ParseFile(p.set, name, source, parser.SkipObjectResolution)
-			if err != nil {
-				return err
-			}
-			file = broken
+	for _, name := range append(here.GoFiles, extra) {
+		var source any
+		if text, ok := replaced[filepath.Join(dir, name)]; ok {
+			source = text
 		}
+		file, err := parser.ParseFile(set, filepath.Join(absolute, name), source, parser.SkipObjectResolution)
+		require.NoError(t, err)
 		files = append(files, file)
 	}
-	_, err := (&types.Config{Importer: p.imports}).Check(p.path, p.set, files, nil)
-	return err
+	config := types.Config{
+		Importer: importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(p.exports[path]) }),
+		Error: func(err error) {
+			if of := (types.Error{}); errors.As(err, &of) {
+				err = fmt.Errorf("%s: %w", mutantAt(files, of.Pos, names), err)
+			}
+			errs = append(errs, err)
+		},
+	}
+	_, _ = config.Check(here.ImportPath, set, files, nil)
+	return errs
+}
+
+// mutantAt returns the name of the mutant whose function is at the position.
+func mutantAt(files []*ast.File, pos token.Pos, names map[string]string) string {
+	for _, file := range files {
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Pos() <= pos && pos <= f.End() {
+				for id, name := range names {
+					if strings.HasPrefix(f.Name.Name, id) {
+						return name
+					}
+				}
+			}
+		}
+	}
+	return "no mutant"
 }

@@ -1,11 +1,13 @@
 package mutants
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,66 +28,109 @@ type outcome struct {
 	caught bool
 	how    string
 	output string
+	took   time.Duration
 }
+
+// suite is a compiled package of tests, with all mutants in it.
+type suite struct {
+	binary, dir string
+	random      bool                     // it has random tests
+	without     map[string]time.Duration // how long each test takes that passes without a mutant
+}
+
+// compile compiles and links the packages of tests with all mutants in them.
+func compile(t *testing.T, files map[string]string, dirs []string) map[string]*suite {
+	at := t.TempDir()
+	overlay := map[string]string{}
+	for file, text := range files {
+		name, err := filepath.Abs(filepath.Join(root, file))
+		require.NoError(t, err)
+		overlay[name] = filepath.Join(at, fmt.Sprintf("%d.go", len(overlay)))
+		require.NoError(t, os.WriteFile(overlay[name], []byte(text), 0o600))
+	}
+	data, err := json.Marshal(map[string]any{"Replace": overlay})
+	require.NoError(t, err)
+	list := filepath.Join(at, "overlay.json")
+	require.NoError(t, os.WriteFile(list, data, 0o600))
+
+	suites := map[string]*suite{}
+	for round := 0; len(dirs) > 0; round++ { // in one round no two packages have the same last name
+		bin := filepath.Join(at, fmt.Sprint(round))
+		args := []string{"test", "-c", "-overlay", list, "-vet=off", "-ldflags=-s -w", "-o", bin + "/"}
+		var later []string
+		names := map[string]bool{}
+		for _, dir := range dirs {
+			name := filepath.Base(dir)
+			if names[name] {
+				later = append(later, dir)
+				continue
+			}
+			names[name] = true
+			args = append(args, "./"+dir)
+			suites[dir] = &suite{binary: filepath.Join(bin, name+".test"), dir: filepath.Join(root, dir)}
+		}
+		command := exec.CommandContext(t.Context(), "go", args...)
+		command.Dir = root
+		output, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", output)
+		dirs = later
+	}
+	return suites
+}
+
+// measure runs the tests without a mutant. It notes which pass, and how long they take. Tests run
+// in one process, but for subtests, of which a pattern names one.
+func (s *suite) measure(t *testing.T, mutants []mutant) {
+	usage, _ := exec.CommandContext(t.Context(), s.binary, "-help").CombinedOutput()
+	s.random, s.without = bytes.Contains(usage, []byte("rapid.nofailfile")), map[string]time.Duration{}
+	whole, patterns := []string{}, map[string]bool{}
+	for _, m := range mutants {
+		if strings.Contains(m.caught, "/") {
+			patterns[only(m.caught)] = true
+		} else {
+			whole = append(whole, m.caught)
+		}
+	}
+	if len(whole) > 0 {
+		patterns["^("+strings.Join(whole, "|")+")$"] = true
+	}
+	for pattern := range patterns {
+		output, _ := s.run(t, "", pattern, 10*limit)
+		for _, passed := range passes.FindAllStringSubmatch(output, -1) {
+			s.without[passed[1]], _ = time.ParseDuration(passed[2])
+		}
+	}
+}
+
+var passes = regexp.MustCompile(`(?m)^ *--- PASS: (\S+) \((\S+)\)$`)
 
 // try runs the mutant's test and no other, because that test must catch the mutant. A test that
 // hangs catches it only if the test does not hang without the mutant, on this machine, now.
-func (m mutant) try(t *testing.T, dir, source string) outcome {
-	binary, o := m.build(t, filepath.Join(dir, "broken"), source)
-	if binary == "" {
-		return o
-	}
-	o = m.run(t, binary, limit)
-	if o.how != hung || !o.caught {
-		return o
-	}
-	whole, err := os.ReadFile(filepath.Join(root, m.file))
-	require.NoError(t, err)
-	unbroken, without := m.build(t, filepath.Join(dir, "unbroken"), string(whole))
-	if unbroken == "" {
-		return without
+func (s *suite) try(t *testing.T, m mutant) outcome {
+	without, ok := s.without[m.caught]
+	if !ok {
+		return outcome{how: "it does not pass without the mutant"}
 	}
 	begin := time.Now()
-	if without = m.run(t, unbroken, slack*limit); without.how != survived {
-		return outcome{how: "it does not pass without the mutant: " + without.how, output: without.output}
+	output, err := s.run(t, m.id(), only(m.caught), max(limit, slack*without))
+	took := time.Since(begin)
+	if err == nil {
+		return outcome{how: survived, output: output, took: took}
 	}
-	if took := time.Since(begin); slack*took > limit {
-		return m.run(t, binary, slack*took) // the machine is slow, or the test is
-	}
+	o := judge(m.caught, output)
+	o.took = took
 	return o
 }
 
-// build compiles the test with the source in place of the mutant's file. Most of the time goes
-// into that, so it compiles without optimization, the race detector and vet.
-func (m mutant) build(t *testing.T, dir, source string) (binary string, failed outcome) {
-	list, err := m.overlay(dir, source)
-	require.NoError(t, err)
-	binary = filepath.Join(dir, "tests")
-	module := moduleOf(m.pkg())
-	pkg, err := filepath.Rel(module, m.pkg())
-	require.NoError(t, err)
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", list, "-gcflags=-N -l", "-ldflags=-s -w", "-p=1", "-o", binary, "./"+pkg)
-	build.Dir = filepath.Join(root, module)
-	if output, err := build.CombinedOutput(); err != nil {
-		return "", outcome{how: "it does not compile", output: string(output)}
-	}
-	return binary, outcome{}
-}
-
-// run runs the mutant's test, for no longer than the timeout.
-func (m mutant) run(t *testing.T, binary string, timeout time.Duration) outcome {
-	args := []string{"-test.v", "-test.timeout", timeout.String(), "-test.run", pattern(m.caught)}
-	// random tests: neither shrink nor keep the counterexample
-	if strings.HasPrefix(m.caught, model) || slices.Contains([]string{deltas, naive, refsModel}, m.caught) {
+func (s *suite) run(t *testing.T, id, tests string, timeout time.Duration) (string, error) {
+	args := []string{"-test.v", "-test.timeout", timeout.String(), "-test.run", tests}
+	if s.random { // neither shrink nor keep the counterexample
 		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=1ms")
 	}
-	run := exec.CommandContext(t.Context(), binary, args...)
-	run.Dir = filepath.Join(root, m.pkg())
+	run := exec.CommandContext(t.Context(), s.binary, args...)
+	run.Dir, run.Env = s.dir, append(os.Environ(), variable+"="+id)
 	output, err := run.CombinedOutput()
-	if err == nil {
-		return outcome{how: survived, output: string(output)}
-	}
-	return judge(m.caught, string(output))
+	return string(output), err
 }
 
 const (
@@ -93,14 +138,8 @@ const (
 	hung     = "hung"
 )
 
-// model is the beginning of model tests' names.
-const (
-	model     = "TestModel"
-	refsModel = "TestModelG1G4G5G6WhatIsShownNamesWhatIsKnown"
-)
-
-// pattern matches exactly one test or subtest.
-func pattern(test string) string {
+// only matches exactly one test or subtest.
+func only(test string) string {
 	parts := strings.Split(test, "/")
 	for i, p := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
@@ -116,14 +155,14 @@ var (
 // judge reads the output of a failed run. Only the test that must catch the mutant counts.
 func judge(test, output string) outcome {
 	if m := running.FindStringSubmatch(output); m != nil {
-		return outcome{strings.Contains(m[1], "\t"+test), hung, output}
+		return outcome{caught: strings.Contains(m[1], "\t"+test), how: hung, output: output}
 	}
 	started := regexp.MustCompile(`(?m)^=== RUN +` + regexp.QuoteMeta(test) + `$`).MatchString(output)
 	if m := panics.FindStringSubmatch(output); m != nil {
-		return outcome{started, "panic: " + m[1], output}
+		return outcome{caught: started, how: "panic: " + m[1], output: output}
 	}
 	failed := regexp.MustCompile(`(?m)^ *--- FAIL: ` + regexp.QuoteMeta(test) + ` `).MatchString(output)
-	return outcome{failed, "failed", output}
+	return outcome{caught: failed, how: "failed", output: output}
 }
 
 func TestOnlyTheNamedTestCatchesAMutant(t *testing.T) {
