@@ -17,29 +17,34 @@ import (
 
 // endlessly answers every request with something that never ends.
 type endlessly struct {
-	network *katestest.Network
-	status  int
-	start   string
+	status int
+	start  string
 }
 
 func (e *endlessly) serve(t *testing.T) *rest.Config {
 	t.Helper()
-	e.network = katestest.NewNetwork(t)
-	listener, err := e.network.Listen("endless.test:80")
-	require.NoError(t, err)
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(e.status)
 		endless(e.start, "x")(w, r)
-	})}
+	}))
+}
+
+// served is a server in memory, which works in a bubble of synctest.
+func served(t *testing.T, by http.Handler) *rest.Config {
+	t.Helper()
+	network := katestest.NewNetwork(t)
+	listener, err := network.Listen("server.test:80")
+	require.NoError(t, err)
+	server := &http.Server{Handler: by}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	t.Cleanup(func() {
-		e.network.Reset()
+		network.Reset()
 		_ = server.Close()
 		<-ended
 	})
-	return &rest.Config{Host: "http://endless.test:80", Dial: e.network.DialContext}
+	return &rest.Config{Host: "http://server.test:80", Dial: network.DialContext}
 }
 
 func TestAnAnswerThatNeverEndsEndsTheRequest(t *testing.T) {

@@ -27,6 +27,18 @@ func labelled(name, in string) *kates.ConfigMap {
 	return cm
 }
 
+// inBubble runs a subtest in a bubble of synctest.
+func inBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
+// soon is a context for what comes at once, in a bubble, or never.
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // next waits for a snapshot that meets a condition.
 func next[S any](t *testing.T, s *kates.Snapshots[S], into *S, wanted func() bool) {
 	t.Helper()

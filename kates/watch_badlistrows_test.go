@@ -166,12 +166,14 @@ var badTransfers = []badList{
 	}, error: "gzip: invalid header"},
 }
 
-// endless answers with a text, and then with another for ever.
+// endless answers with a text, and then with another for ever: so long that nobody should read it
+// to its end, and who does sees one.
 func endless(first, then string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, inForm(r, first))
-		for more := strings.Repeat(then, 8<<10); ; {
+		more := strings.Repeat(then, 8<<10)
+		for range 4 << 10 {
 			if _, err := fmt.Fprint(w, more); err != nil {
 				return
 			}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/kates"
 )
@@ -102,16 +100,15 @@ func TestG1ThePageAheadIsAskedForWhileOneIsRead(t *testing.T) {
 	type short struct {
 		Maps []*kates.PartialObjectMetadata `kates:"configmaps"`
 	}
-	_ = t.Run("typed", func(t *testing.T) { readsLibrary(t, func(s *typed) int { return len(s.Maps) }) }) &&
-		t.Run("untyped", func(t *testing.T) { readsLibrary(t, func(s *untyped) int { return len(s.Maps) }) }) &&
-		t.Run("metadata", func(t *testing.T) { readsLibrary(t, func(s *short) int { return len(s.Maps) }) })
+	inBubble(t, "typed", func(t *testing.T) { readsLibrary(t, func(s *typed) int { return len(s.Maps) }) })
+	inBubble(t, "untyped", func(t *testing.T) { readsLibrary(t, func(s *untyped) int { return len(s.Maps) }) })
+	inBubble(t, "metadata", func(t *testing.T) { readsLibrary(t, func(s *short) int { return len(s.Maps) }) })
 }
 
 func readsLibrary[S any](t *testing.T, count func(*S) int) {
 	l := newLibrary(5)
-	server := httptest.NewServer(l)
-	t.Cleanup(server.Close)
-	client, err := kates.NewClientFromRESTConfig(&rest.Config{Host: server.URL})
+	config := served(t, l)
+	client, err := kates.NewClientFromRESTConfig(config)
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	snapshots, err := kates.Watch[S](t.Context(), client)

@@ -158,7 +158,6 @@ func TestFunctionsOfThePackageGetTheFieldsThatTheyReadBesideThoseOfAStruct(t *te
 	}
 	pod := fullPod("a", "n1")
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "u", Controller: new(true)}}
-	c := katestest.NewServer(t, katestest.WithObjects(pod)).Client(t)
 	for name, of := range map[string]struct {
 		key         func(kates.Object) []string
 		value, held string
@@ -170,12 +169,13 @@ func TestFunctionsOfThePackageGetTheFieldsThatTheyReadBesideThoseOfAStruct(t *te
 		"by namespace":  {kates.ByNamespace, "default", "fields from protobuf"},
 		"by any other":  {func(o kates.Object) []string { return []string{o.GetAnnotations()["other"]} }, "b", ""},
 	} {
-		t.Run(name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
+			c := katestest.NewServer(t, katestest.WithObjects(pod)).Client(t)
 			p, err := kates.WatchEach[lites](t.Context(), c, kates.Query{Name: "Pods", Key: of.key})
 			require.NoError(t, err)
 			defer p.Close()
-			turn, err := p.Next(t.Context())
-			require.NoError(t, err)
+			turn, err := p.Next(soon(t))
+			require.NoError(t, err, "no object has a key")
 			defer turn.Done(nil)
 			assert.Equal(t, of.value, turn.Key)
 			form := p.Status().Queries[0].Form

@@ -139,7 +139,7 @@ func TestG8AnObjectThatDoesNotDecodeIsInvalidInThePartitionOfItsOwner(t *testing
 	}
 	for name, key := range map[string]func(kates.Object) []string{"of the library": kates.ByOwner("Service"), "of one's own": kates.KeyOf(
 		func(o kates.Object) []string { return kates.ByOwner("Service")(o) })} {
-		t.Run(name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			c := katestest.NewServer(t, katestest.WithoutControllers(),
 				katestest.WithObjects(owned("a", "v", "x"), owned("born", "bad", "x"))).Client(t)
 			p, err := kates.WatchEach[maps](t.Context(), c, kates.Query{Name: "Maps", Key: key})
@@ -148,8 +148,8 @@ func TestG8AnObjectThatDoesNotDecodeIsInvalidInThePartitionOfItsOwner(t *testing
 			invalid := map[string][]string{}
 			take := func(n int) {
 				for range n {
-					turn, err := p.Next(t.Context())
-					require.NoError(t, err)
+					turn, err := p.Next(soon(t))
+					require.NoError(t, err, "nobody has a turn")
 					var names []string
 					for _, i := range turn.Snapshot.Invalid {
 						names = append(names, i.Object.GetName())
