@@ -81,7 +81,7 @@ var collecting = []mutant{
 	},
 	{
 		name: "news is asked for while the pacer's lock is held", peer: lockHeld,
-		in: "unlock", caught: "TestG11ThePacerAsksForNewsWithoutItsLock",
+		in: "pacer.unlock", caught: "TestG11ThePacerAsksForNewsWithoutItsLock",
 		old: `p.mu.Unlock()
 			news := p.news()
 			p.mu.Lock()`,
@@ -229,7 +229,7 @@ var isolation = []mutant{
 	},
 	{
 		name: "every Update converts everything", peer: reencoded,
-		in: "rebind", caught: "TestG3AnUpdateConvertsNothingButWhatChanged",
+		in: "Accumulator.rebind", caught: "TestG3AnUpdateConvertsNothingButWhatChanged",
 		old: `f.Shown.spans == spans`,
 		new: `f.Shown.spans != spans`,
 	},

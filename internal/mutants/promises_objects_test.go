@@ -20,7 +20,7 @@ var writes = []mutant{
 	},
 	{
 		name: "InOrder is ignored", says: "ApplyOwned reports in the order of its objects, and keeps that order if it is told to",
-		in: "stages", caught: "TestAnObjectOfAnOwnedSetWaitsForThoseThatTheServerWantsFirst",
+		in: "ownedApply.stages", caught: "TestAnObjectOfAnOwnedSetWaitsForThoseThatTheServerWantsFirst",
 		old: `a.given.InOrder || last != next && (foundations[last] || foundations[next])`,
 		new: `last != next && (foundations[last] || foundations[next])`,
 	},
@@ -59,13 +59,13 @@ var writes = []mutant{
 	},
 	{
 		name: "the causes of a refusal quote the Secret", says: "no error quotes a Secret",
-		in: "discreetly", caught: "TestNoErrorOfARequestQuotesASecret",
+		in: "object.discreetly", caught: "TestNoErrorOfARequestQuotesASecret",
 		old: `status.Details.Causes[i].Message = hide.Replace(status.Details.Causes[i].Message)`,
 		new: `_ = i`,
 	},
 	{
 		name: "what Modify sends may be quoted", says: "no error quotes a Secret",
-		in: "patchFrom", caught: "TestNoErrorQuotesWhatAPatchSendsAlone",
+		in: "Client.patchFrom", caught: "TestNoErrorQuotesWhatAPatchSendsAlone",
 		old: `m.object.sent = data`,
 	},
 }
@@ -94,7 +94,7 @@ var held = []mutant{
 	},
 	{
 		name: "a misspelt path is a field that is always empty", says: "an object of which a part is held is the whole one without the other fields",
-		in: "form", caught: "TestProjectionsThatMakeNoSenseAreErrorsAtWatch",
+		in: "Client.form", caught: "TestProjectionsThatMakeNoSenseAreErrorsAtWatch",
 		old: `if _, err := k.For(typ); err != nil {
 				return "", fmt.Errorf("its Projection: %w", err)
 			}`,
@@ -110,7 +110,7 @@ var held = []mutant{
 	},
 	{
 		name: "a copy of a part replaces the whole", says: "what is held in part is never the base of a write",
-		in: "checkWhole", caught: "TestACopyOfAnObjectThatIsHeldInPartReplacesNothing",
+		in: "Client.checkWhole", caught: "TestACopyOfAnObjectThatIsHeldInPartReplacesNothing",
 		old: `held == ""`,
 		new: `true`,
 	},
@@ -122,7 +122,7 @@ var held = []mutant{
 	},
 	{
 		name: "what the predicate rejects has to decode", says: "an object's own functions read it as its query holds it",
-		in: "rowOf", caught: "TestSuite/APredicateDecidesBeforeTheObjectIsDecodedAndWithoutLocks",
+		in: "Accumulator.rowOf", caught: "TestSuite/APredicateDecidesBeforeTheObjectIsDecodedAndWithoutLocks",
 		old: `pass, err := a.judge(i, o)`,
 		new: `if row := a.convert(i, o); row.Err != nil {
 				return row
@@ -131,7 +131,7 @@ var held = []mutant{
 	},
 	{
 		name: "another key reads what the former query held", says: "an object's own functions read it as its query holds it",
-		in: "rekeyed", caught: "TestAnotherKeyBesideAStructReadsWhatItNeeds",
+		in: "Partitions.rekeyed", caught: "TestAnotherKeyBesideAStructReadsWhatItNeeds",
 		old: `o`,
 		new: `old.row.Source`,
 	},
@@ -142,7 +142,7 @@ var held = []mutant{
 	},
 	{
 		name: "a lookup changes under its reader",
-		in:   "unshare", caught: "TestG9G10ALookupShowsOneStateForEver",
+		in:   "Table.unshare", caught: "TestG9G10ALookupShowsOneStateForEver",
 		old: `t.sources, t.looked = slices.Clone(t.sources), nil`,
 		new: `t.looked = slices.Clone([]any(nil))`,
 	},

@@ -67,13 +67,13 @@ var loops = []mutant{
 	},
 	{
 		name: "a lease that was lost is released", says: "a lease is released by the process that holds it, when its work has ended",
-		in: "Resign", caught: "TestALeaderWhoCannotRenewHasLostBeforeAnyoneElseCanHaveTheLease",
+		in: "Candidate.Resign", caught: "TestALeaderWhoCannotRenewHasLostBeforeAnyoneElseCanHaveTheLease",
 		old: `c.config.Release && c.state != lost`,
 		new: `c.config.Release`,
 	},
 	{
 		name: "a lease expires by the clock of its holder", says: "a lease that was not renewed is lost, by no clock but one's own",
-		in: "valid", caught: "TestALeaseExpiresByWhenItWasSeenUnchangedAndNotByItsHoldersClock",
+		in: "campaign.valid", caught: "TestALeaseExpiresByWhenItWasSeenUnchangedAndNotByItsHoldersClock",
 		old: `c.since`,
 		new: `c.observed.renewed`,
 	},
@@ -107,7 +107,7 @@ var loops = []mutant{
 var partitions = []mutant{
 	{
 		name: "an emptied partition is forgotten at once", says: "a key whose last object has gone is handed out once more, empty",
-		in: "emptied", caught: "TestG6AnEmptiedPartitionIsHandedOutOnceMoreEmptyUntilThatIsDoneAndThenForgotten",
+		in: "scheduler.emptied", caught: "TestG6AnEmptiedPartitionIsHandedOutOnceMoreEmptyUntilThatIsDoneAndThenForgotten",
 		old: `part.seen == unseen`,
 		new: `part.seen == unseen || !part.state.runs()`,
 	},
@@ -131,7 +131,7 @@ var partitions = []mutant{
 	},
 	{
 		name: "what changes during a turn is held against nothing", says: "a key has a turn when something has changed that it has read, absence included",
-		in: "consult", caught: "TestG2WhatChangesAfterItWasReadInATurnActivatesTheKeyAgain",
+		in: "scheduler.consult", caught: "TestG2WhatChangesAfterItWasReadInATurnActivatesTheKeyAgain",
 		old: `sh.note(m)`,
 		new: `_ = m; sh.note(moved{})`,
 	},
@@ -159,19 +159,19 @@ var partitions = []mutant{
 var controllers = []mutant{
 	{
 		name: "a root that nothing refers to is taken for deleted", says: "a reconciler is told of a root that has departed, and of no other",
-		in: "Selective", caught: "TestARootThatNothingRefersToAnyMoreHasLeftAndIsNotTakenForDeleted",
+		in: "roots.Selective", caught: "TestARootThatNothingRefersToAnyMoreHasLeftAndIsNotTakenForDeleted",
 		old: `r.reselected.Load() || t.selection().selects() || t.AnyOf != nil || t.NamespaceSelector != "" || t.Refs != nil`,
 		new: `r.reselected.Load() || t.selection().selects() || t.AnyOf != nil || t.NamespaceSelector != ""`,
 	},
 	{
 		name: "what left its query was deleted", says: "a reconciler is told of a root that has departed, and of no other",
-		in: "departure", caught: "TestARootThatLeftItsQueryIsToldFromOneThatWasDeletedAsFarAsTheServerTells",
+		in: "run.departure", caught: "TestARootThatLeftItsQueryIsToldFromOneThatWasDeletedAsFarAsTheServerTells",
 		old: `replaced || !r.watch.Selective()`,
 		new: `true`,
 	},
 	{
 		name: "an earlier reconcile does not replace a requeue", says: "a reconciler says when its key is next, by RequeueAfter or by a permanent error",
-		in: "unqueue", caught: "TestRequeueAfterReconcilesOnceMoreThenUnlessSomethingIsEarlier",
+		in: "Loop.unqueue", caught: "TestRequeueAfterReconcilesOnceMoreThenUnlessSomethingIsEarlier",
 		old: `timer.Stop()`,
 	},
 	{
@@ -198,7 +198,7 @@ var replicas = []mutant{
 	},
 	{
 		name: "a key moves though its work has not ended", says: "each key is one replica's, and moves when its work has ended",
-		in: "drained", caught: "TestAKeyMovesWhenWhatIsDoneForItHasEnded",
+		in: "core.drained", caught: "TestAKeyMovesWhenWhatIsDoneForItHasEnded",
 		old: `waited >= 2*patience`,
 		new: `waited >= 0`,
 	},
@@ -210,19 +210,19 @@ var replicas = []mutant{
 	},
 	{
 		name: "the last hash is nobody's", says: "the keys of a replica that has died move to the others, and no other key does",
-		in: "Key", caught: "TestAShardIsWhatTheServerMakesOfItsText",
+		in: "Shard.Key", caught: "TestAShardIsWhatTheServerMakesOfItsText",
 		old: `math.MaxUint64`,
 		new: `math.MaxUint64-1`,
 	},
 	{
 		name: "streams narrow before the claim is written", says: "a replica gives keys up before its claim is written, and takes keys after it",
-		in: "need", caught: "TestAPlanIsProposedBeforeItIsClaimed",
+		in: "core.need", caught: "TestAPlanIsProposedBeforeItIsClaimed",
 		old: `append(slices.Clip(c.keys.written), c.goal.claim, c.keys.claim)`,
 		new: `(claims{c.goal.claim})`,
 	},
 	{
 		name: "streams do not widen before the claim is written", says: "a replica gives keys up before its claim is written, and takes keys after it",
-		in: "need", caught: "TestAReplicaBringsWhatItGoesForAndOwnsItOnceThatIsClaimed",
+		in: "core.need", caught: "TestAReplicaBringsWhatItGoesForAndOwnsItOnceThatIsClaimed",
 		old: `append(slices.Clip(c.keys.written), c.goal.claim, c.keys.claim)`,
 		new: `append(slices.Clip(c.keys.written), c.keys.claim)`,
 	},

@@ -11,7 +11,7 @@ var clusters = []mutant{
 	},
 	{
 		name: "requests go on over the old connection", says: "a new connection takes over when it works, and no watch has a gap",
-		in: "Exchange", caught: "TestEveryLaterRequestHasTheNewCredential",
+		in: "Link.Exchange", caught: "TestEveryLaterRequestHasTheNewCredential",
 		old: `l.now.Swap(next)`,
 		new: `next`,
 	},
@@ -67,7 +67,7 @@ var clusters = []mutant{
 	},
 	{
 		name: "each write waits for a cluster that hangs", says: "a cluster that hangs holds up no other",
-		in: "patient", caught: "TestG8AClusterThatHangsHoldsUpNoOthersWrites",
+		in: "homeCluster.patient", caught: "TestG8AClusterThatHangsHoldsUpNoOthersWrites",
 		old: `c.silent.Store(&since)`,
 		new: `_ = since`,
 	},
@@ -85,7 +85,7 @@ var clusters = []mutant{
 	},
 	{
 		name: "objects of a list are not counted", says: "a watch that has no room says so, and what it has shown stays",
-		in: "admit", caught: "TestG1AListThatIsOverTheBoundIsNotReadAnyFurtherAndNeverShown",
+		in: "stream.admit", caught: "TestG1AListThatIsOverTheBoundIsNotReadAnyFurtherAndNeverShown",
 		old: `!s.fit(objects)`,
 		new: `!s.fit(objects) && false`,
 	},
@@ -112,13 +112,13 @@ var clusters = []mutant{
 	},
 	{
 		name: "another cluster keeps the client of the former one", says: "a cluster that takes the name of another has nothing of the other's",
-		in: "rotate", caught: "TestAConfigurationForAnotherClusterStartsANewHistory",
+		in: "attendant.rotate", caught: "TestAConfigurationForAnotherClusterStartsANewHistory",
 		old: `errors.Is(err, kates.ErrOtherCluster)`,
 		new: `false && errors.Is(err, kates.ErrOtherCluster)`,
 	},
 	{
 		name: "a client forgets that its cluster does not say its UID", says: "a new connection takes over when it works, and no watch has a gap",
-		in: "sameCluster", caught: "TestARotationAfterTheOldCredentialWasRevoked",
+		in: "core.sameCluster", caught: "TestARotationAfterTheOldCredentialWasRevoked",
 		old: `c.connection.untold.Load()`,
 		new: `false && c.connection.untold.Load()`,
 	},
@@ -128,7 +128,7 @@ var clusters = []mutant{
 var wire = []mutant{
 	{
 		name: "an event of another namespace is taken", says: "an event that cannot be is not taken in",
-		in: "misfit", caught: "TestG5G8AWatchThatIsBrokenOrHostileTakesNothingBackAndIsNotOpenedInALoop/another_namespace,_untyped",
+		in: "shape.misfit", caught: "TestG5G8AWatchThatIsBrokenOrHostileTakesNothingBackAndIsNotOpenedInALoop/another_namespace,_untyped",
 		old: `namespace != s.key.namespace`,
 		new: `namespace == ""`,
 	},
@@ -178,7 +178,7 @@ var wire = []mutant{
 	},
 	{
 		name: "what nobody reads of an event is not checked", says: "what comes from outside is decoded as its JSON is, or is an error",
-		in: "eventJSON", caught: "TestWhatIsNoEventIsAnErrorThatSaysSo",
+		in: "body.eventJSON", caught: "TestWhatIsNoEventIsAnErrorThatSaysSo",
 		old: `!json.Valid(value)`,
 		new: `value == nil`,
 	},
@@ -202,7 +202,7 @@ var wire = []mutant{
 	},
 	{
 		name: "Secrets are kept as they are", says: "Secrets are in no file in the clear",
-		in: "keepable", caught: "TestSecretsAreInNoFileWithoutAKeyAndUnreadableWithOne",
+		in: "shape.keepable", caught: "TestSecretsAreInNoFileWithoutAKeyAndUnreadableWithOne",
 		old: `w.Codec.Key == nil`,
 		new: `w.Every == 0`,
 	},

@@ -4,7 +4,7 @@ package mutants
 var tools = []mutant{
 	{
 		name: "a log that is resumed repeats lines", says: "each line of a log comes once",
-		in: "repeats", caught: "TestEveryLineComesOnceWhateverHappensToConnections",
+		in: "replay.repeats", caught: "TestEveryLineComesOnceWhateverHappensToConnections",
 		old: `r.left[l]--
 			return true`,
 		new: `return false`,
@@ -29,13 +29,13 @@ var tools = []mutant{
 	},
 	{
 		name: "an old list goes back", says: "a replay shows at each position what was there",
-		in: "build", caught: "TestAListThatShowsNothingNewMissesNothing",
+		in: "builder.build", caught: "TestAListThatShowsNothingNewMissesNothing",
 		old: `compareVersions(l.version, s.version) <= 0`,
 		new: `l.version == s.version`,
 	},
 	{
 		name: "one lost owner is enough", says: "the server in memory collects what has lost its owners, and what was defined",
-		in: "owners", caught: "TestTheCollectorKeepsWhatHasAnotherOwner",
+		in: "collector.owners", caught: "TestTheCollectorKeepsWhatHasAnotherOwner",
 		old: `by[ownerThere] != nil`,
 		new: `len(by) == 0`,
 	},
@@ -69,7 +69,7 @@ var tools = []mutant{
 	},
 	{
 		name: "a program settles with a call under way", says: "a trial finds what a program does not finish, and what a crash breaks",
-		in: "Settle", caught: "TestALoopOfRefusedCallsShowsTheAnswers",
+		in: "Run.Settle", caught: "TestALoopOfRefusedCallsShowsTheAnswers",
 		old: `p.open > 0`,
 		new: `p.open < 0`,
 	},
@@ -81,7 +81,7 @@ var tools = []mutant{
 	},
 	{
 		name: "the detector does not hear of Key functions", says: "the detector sees each write to a shared object",
-		in: "witnessed", caught: "TestG10TheDetectorNamesTheFunctionThatWroteToItsArgument",
+		in: "rows.witnessed", caught: "TestG10TheDetectorNamesTheFunctionThatWroteToItsArgument",
 		old: `defer r.Lend("the Key function", name, o, nil)()`,
 	},
 	{

@@ -61,7 +61,7 @@ var entry = []mutant{
 	},
 	{
 		name: "ends are taken for ordered", rule: "entry",
-		in: "schedule", caught: "TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem",
+		in: "View.schedule", caught: "TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem",
 		old: `i > 0 && Newer(v.order[i-1].atRV, p.atRV)`,
 		new: `false`,
 	},
@@ -136,13 +136,13 @@ var tombstone = []mutant{
 	},
 	{
 		name: "leaving a selector is a deletion", rule: "tombstone",
-		in: "enterOpen", caught: "TestG5LeavingASelectorDoesNotEndADeletion",
+		in: "View.enterOpen", caught: "TestG5LeavingASelectorDoesNotEndADeletion",
 		old: `!v.options.Whole || shown == nil`,
 		new: `shown == nil`,
 	},
 	{
 		name: "a deletion hides whoever has the name", rule: "tombstone",
-		in: "enterOpen", caught: "TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem",
+		in: "View.enterOpen", caught: "TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem",
 		old: `shown.GetUID() != w.UID`,
 		new: `false`,
 	},

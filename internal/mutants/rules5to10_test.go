@@ -75,7 +75,7 @@ var settling = []mutant{
 var coverage = []mutant{
 	{
 		name: "resources of two groups are two", rule: "coverage",
-		in: "sameStorage", caught: "TestG4ResourcesOfOneStorageHaveOneIdentity",
+		in: "Resolver.sameStorage", caught: "TestG4ResourcesOfOneStorageHaveOneIdentity",
 		old: `other == hash`,
 		new: `other == hash && false`,
 	},
@@ -161,7 +161,7 @@ var echo = []mutant{
 	},
 	{
 		name: "what another stream brings again replaces what is shown", rule: "echo",
-		in: "changedFrom", caught: "TestG7AQueryThatIsRemovedAndAddedAgainUnreadHasDeltasForWhatDiffersAlone",
+		in: "Accumulator.changedFrom", caught: "TestG7AQueryThatIsRemovedAndAddedAgainUnreadHasDeltasForWhatDiffersAlone",
 		old: `!a.collector.Same(old.Source, c.Object)`,
 		new: `true`,
 	},

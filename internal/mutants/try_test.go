@@ -35,6 +35,7 @@ type outcome struct {
 type suite struct {
 	binary, dir string
 	random      bool                     // it has random tests
+	output      string                   // without a mutant
 	without     map[string]time.Duration // how long each test takes that passes without a mutant
 }
 
@@ -96,6 +97,7 @@ func (s *suite) measure(t *testing.T, mutants []mutant) {
 	}
 	for pattern := range patterns {
 		output, _ := s.run(t, "", pattern, 10*limit)
+		s.output += output
 		for _, passed := range passes.FindAllStringSubmatch(output, -1) {
 			s.without[passed[1]], _ = time.ParseDuration(passed[2])
 		}
@@ -109,7 +111,7 @@ var passes = regexp.MustCompile(`(?m)^ *--- PASS: (\S+) \((\S+)\)$`)
 func (s *suite) try(t *testing.T, m mutant) outcome {
 	without, ok := s.without[m.caught]
 	if !ok {
-		return outcome{how: "it does not pass without the mutant"}
+		return outcome{how: "it does not pass without the mutant", output: s.output}
 	}
 	begin := time.Now()
 	output, err := s.run(t, m.id(), only(m.caught), max(limit, slack*without))
