@@ -72,7 +72,7 @@ func TestMain(m *testing.M) {
 		for _, m := range all() {
 			if o, ok := outcomes.Load(m.name); ok {
 				o := o.(outcome)
-				fmt.Fprintf(table, "%s\t%s\t%s\t%.1fs\t%s\n", m.name, m.breaks(), o.how, o.took.Seconds(), m.caught)
+				fmt.Fprintf(table, "%s\t%.1fs\t%s\t%s\t%s\n", o.how, o.took.Seconds(), m.name, m.caught, m.breaks())
 				n++
 			}
 		}

@@ -34,7 +34,7 @@ type outcome struct {
 // suite is a compiled package of tests, with all mutants in it.
 type suite struct {
 	binary, dir string
-	random      bool                     // it has random tests
+	flags       []string                 // of its random tests, if it has any
 	output      string                   // without a mutant
 	without     map[string]time.Duration // how long each test takes that passes without a mutant
 }
@@ -79,11 +79,19 @@ func compile(t *testing.T, files map[string]string, dirs []string) map[string]*s
 	return suites
 }
 
+// randomly are flags of random tests: few steps, and the counterexample is neither shrunk nor kept.
+var randomly = map[string]string{"steps": "=5000", "rapid.nofailfile": "=true", "rapid.shrinktime": "=1ms"}
+
 // measure runs the tests without a mutant. It notes which pass, and how long they take. Tests run
 // in one process, but for subtests, of which a pattern names one.
 func (s *suite) measure(t *testing.T, mutants []mutant) {
 	usage, _ := exec.CommandContext(t.Context(), s.binary, "-help").CombinedOutput()
-	s.random, s.without = bytes.Contains(usage, []byte("rapid.nofailfile")), map[string]time.Duration{}
+	s.without = map[string]time.Duration{}
+	for name, value := range randomly {
+		if bytes.Contains(usage, []byte("\n  -"+name+" ")) || bytes.Contains(usage, []byte("\n  -"+name+"\n")) {
+			s.flags = append(s.flags, "-"+name+value)
+		}
+	}
 	whole, patterns := []string{}, map[string]bool{}
 	for _, m := range mutants {
 		if strings.Contains(m.caught, "/") {
@@ -126,10 +134,7 @@ func (s *suite) try(t *testing.T, m mutant) outcome {
 
 func (s *suite) run(t *testing.T, id, tests string, timeout time.Duration) (string, error) {
 	args := []string{"-test.v", "-test.timeout", timeout.String(), "-test.run", tests}
-	if s.random { // neither shrink nor keep the counterexample
-		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=1ms")
-	}
-	run := exec.CommandContext(t.Context(), s.binary, args...)
+	run := exec.CommandContext(t.Context(), s.binary, append(args, s.flags...)...)
 	run.Dir, run.Env = s.dir, append(os.Environ(), variable+"="+id)
 	output, err := run.CombinedOutput()
 	return string(output), err

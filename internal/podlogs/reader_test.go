@@ -27,7 +27,7 @@ type log struct {
 }
 
 // mostGiven is more than any of these tests writes. A reader that repeats itself ends there.
-const mostGiven = 10_000
+const mostGiven = 2000
 
 func (l *log) give(ctx context.Context, e Event) error {
 	if len(l.events) == mostGiven {
@@ -76,6 +76,9 @@ func TestEveryLineComesOnceWhateverHappensToConnections(t *testing.T) {
 			require.Equal(t, Event{Closed: true}, last, "seed %d: %+v",
 				seed, got.events[len(got.events)-1])
 		})
+		if t.Failed() {
+			return // each of the others would take as long
+		}
 	}
 }
 
