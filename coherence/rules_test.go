@@ -2,6 +2,7 @@ package coherence_test
 
 import (
 	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -23,6 +24,18 @@ func TestG5APositionNeverGoesBack(t *testing.T) {
 	v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: "15", Object: x}, nil, time.Time{})
 	assert.Nil(t, v.Read(x.key, nil), "the watch has been past it, and does not show it")
 	assert.Zero(t, v.Pending())
+}
+
+func TestG6OwnWritesEndInTheOrderOfTheirVersionsHoweverTheirAnswersCome(t *testing.T) {
+	v := at10(coherence.Options{Whole: true})
+	for _, rev := range []int{14, 12, 13, 11} {
+		x := &thing{key: coherence.Key{Name: strconv.Itoa(rev)}, uid: "x", rev: rev}
+		v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: x.key.Name, Object: x}, nil, time.Time{})
+	}
+	for i, rv := range []string{"11", "12", "13", "14"} {
+		assert.Len(t, v.Advance(rv), 1, "at %s", rv)
+		assert.Equal(t, 3-i, v.Pending())
+	}
 }
 
 // Answers do not come back in the order in which the server made them.

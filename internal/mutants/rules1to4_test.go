@@ -61,7 +61,7 @@ var entry = []mutant{
 	},
 	{
 		name: "ends are taken for ordered", rule: "entry",
-		in: "View.schedule", caught: "TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem",
+		in: "View.schedule", caught: "TestG6OwnWritesEndInTheOrderOfTheirVersionsHoweverTheirAnswersCome",
 		old: `i > 0 && Newer(v.order[i-1].atRV, p.atRV)`,
 		new: `false`,
 	},

@@ -143,6 +143,7 @@ func (s *suite) run(t *testing.T, id, tests string, timeout time.Duration) (stri
 const (
 	survived = "survived"
 	hung     = "hung"
+	noTime   = "raise -timeout or lower -steps" // see package rounds
 )
 
 // only matches exactly one test or subtest.
@@ -161,6 +162,9 @@ var (
 
 // judge reads the output of a failed run. Only the test that must catch the mutant counts.
 func judge(test, output string) outcome {
+	if strings.Contains(output, noTime) {
+		return outcome{how: "a model had no time for its steps", output: output}
+	}
 	if m := running.FindStringSubmatch(output); m != nil {
 		return outcome{caught: strings.Contains(m[1], "\t"+test), how: hung, output: output}
 	}
@@ -178,8 +182,9 @@ func TestOnlyTheNamedTestCatchesAMutant(t *testing.T) {
 		started + "--- FAIL: TestG4X (0.00s)\nFAIL\n":      {caught: true, how: "failed"},
 		"=== RUN   TestG4XY\n--- FAIL: TestG4XY (0.00s)\n": {how: "failed"},
 		"no such flag\n": {how: "failed"},
-		started + "panic: deadlock\n\ngoroutine 1\n": {caught: true, how: "panic: deadlock"},
-		"panic: in TestMain\n":                       {how: "panic: in TestMain"},
+		started + "raise -timeout or lower -steps\n--- FAIL: TestG4X (29.0s)\n": {how: "a model had no time for its steps"},
+		started + "panic: deadlock\n\ngoroutine 1\n":                            {caught: true, how: "panic: deadlock"},
+		"panic: in TestMain\n": {how: "panic: in TestMain"},
 		started + "panic: test timed out after 30s\n\trunning tests:\n\t\tTestG4X (30s)\n\n": {caught: true, how: hung},
 		started + "panic: test timed out after 30s\n\trunning tests:\n\t\tTestG5 (30s)\n\n":  {how: hung},
 	} {
