@@ -64,7 +64,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 .PHONY: test
-test: begin-test lint unit readme examples end-test ## what a contributor runs before a commit
+test: begin-test lint unit e2e-core readme examples end-test ## what a contributor runs before a commit
 
 .PHONY: verify
 verify: begin-verify race extras model mutants e2e gateway end-verify ## the rest of what continuous integration runs, after test
@@ -159,7 +159,7 @@ fuzz-smoke: build-fuzzgate ## each fuzz test, $(FUZZ_SMOKE) inputs
 
 .PHONY: mutants
 mutants: build-testgate ## break the library on purpose, in up to 200 places, and see the tests of the guarantees fail
-	@$(STAGE) "mutants" "$(TESTGATE)" -name "mutants" -list -- -v -count=1 -timeout $(MUTANTS_TIMEOUT) $(TESTFLAGS) ./internal/mutants
+	@$(STAGE) "mutants" "$(TESTGATE)" -name "mutants" -- -v -vet=off -tags $(TAGS) -count=1 -timeout $(MUTANTS_TIMEOUT) $(TESTFLAGS) ./internal/mutants
 
 .PHONY: apiserver
 apiserver: ## build kube-apiserver and etcd for e2e, if not cached
@@ -195,16 +195,16 @@ gateway: apiserver nginx build-testgate ## examples/gateway on a real API server
 .PHONY: e2e
 e2e: apiserver browser build-testgate ## tests on a real API server, with the race detector
 	@$(STAGE) "tests of $(APISERVER)" sh -c 'cd "$(APISERVER)" && \
-		exec "$(TESTGATE)" -name "tests of $(APISERVER)" -- -race -count=1 -p 1 -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...'
+		exec "$(TESTGATE)" -name "tests of $(APISERVER)" -- -race -vet=off -tags $(TAGS) -count=1 -p 1 -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...'
 	@$(STAGE) "end-to-end tests" sh -c 'cd e2e && \
-		exec "$(TESTGATE)" -name "end-to-end tests" -list -- -race -count=1 -p 1 -parallel $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...'
+		exec "$(TESTGATE)" -name "end-to-end tests" -list -slowest 20 -- -race -vet=off -tags $(TAGS) -count=1 -p 1 -parallel $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...'
 
 # Without the race detector, and on one cluster for most of it. Tests whose subject is the library
 # run on the server in memory, and need no cluster.
 .PHONY: e2e-core
 e2e-core: apiserver build-testgate ## the core of e2e, on a real API server and in memory, without the race detector
 	@$(STAGE) "core of end-to-end tests" sh -c 'cd e2e && \
-		exec "$(TESTGATE)" -name "core of end-to-end tests" -list -- -count=1 -parallel $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(TESTFLAGS) . -args -core -memory'
+		exec "$(TESTGATE)" -name "core of end-to-end tests" -list -- -vet=off -tags $(TAGS) -count=1 -parallel $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(TESTFLAGS) . -args -core -memory'
 
 # bench writes RESULTS.md and its data. It needs an idle machine for an hour or two. Most
 # of the time goes to the clients that convert everything.
