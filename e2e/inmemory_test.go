@@ -105,7 +105,6 @@ var inMemory = []string{
 	"TestG4StatusesOfEightWritersFromTypedWatchesLoseNothing",
 	"TestG4TheFirstConditionsOfAnObjectWithoutAStatusAreOneRequest",
 	"TestG5AForeignWriteThatOvertakesTheAnswerToOursIsNotTakenBack",
-	"TestG5G7AUnionFollowsWhatMovesBetweenItsSelectorsThoughOneWatchIsLate",
 	"TestG5TheAnswerToADeletionHidesNoObjectThatWasMadeAfterIt",
 	"TestG7TheSelectorsOfAQueryAreReplacedWithoutAGapThoughTheNewOneIsLate",
 	"TestG8ACustomObjectWithAFieldOfTheWrongTypeIsLeftOutAndHeals",
@@ -136,5 +135,4 @@ var inMemory = []string{
 	"TestUnderFinalizerAnObjectThatIsReplacedDuringItsCleanupIsDoneWithAndTheNewOneIsLeft",
 	"TestWhatAServerSaysThatIsTooBusyIsInTheStatusAtOnce",
 	"TestWhoLosesTouchAndComesBackDoesNotWaitOutItsOwnLease",
-	"TestWhoseAPIServerDoesNotAnswerLosesTheLeaseBeforeAnotherLeads",
 }
