@@ -293,12 +293,6 @@ var overlay = []mutant{
 		new: `d.Old != nil && d.New != nil && object.UIDOf(d.Old) != object.UIDOf(d.New) && false`,
 	},
 	{
-		name: "objects without UIDs are one", peer: byUIDOnly,
-		in: "store.echo", caught: "TestG4OnAFakeAnOwnWriteHoldsUntilItsEventEvenIfThatCameFirst",
-		old: `(s.byContent || !coherence.Comparable(o.GetResourceVersion())) && !sameContent(shown, o)`,
-		new: `(s.byContent || false)`,
-	},
-	{
 		name: "a write of another namespace is shown", peer: ignoresQuery,
 		in: "shape.covers", caught: "TestModelG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming",
 		old: `s.key.namespace == "" || s.key.namespace == key.Namespace`,
