@@ -33,8 +33,7 @@ type failing struct {
 func newFailing(home *katestest.Fake) *failing {
 	f := &failing{watched: make(map[schema.GroupVersionResource]bool)}
 	tracker := home.Dynamic.Tracker()
-	home.Dynamic.Lock() // it may be in use
-	defer home.Dynamic.Unlock()
+	home.Dynamic.Lock() // it may be in use; PrependWatchReactor takes the lock itself
 	for _, verb := range []string{"get", "list"} {
 		home.Dynamic.PrependReactor(verb, "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 			f.mu.Lock()
@@ -42,6 +41,7 @@ func newFailing(home *katestest.Fake) *failing {
 			return f.why != nil, nil, f.why
 		})
 	}
+	home.Dynamic.Unlock()
 	home.Dynamic.PrependWatchReactor("*", func(a clienttesting.Action) (bool, watch.Interface, error) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
