@@ -94,7 +94,7 @@ func TestFieldsThatOnlyTheServerWritesAreNotApplied(t *testing.T) {
 		"created":    func(d *appsv1.Deployment) { d.CreationTimestamp = now },
 		"deleted":    func(d *appsv1.Deployment) { d.DeletionTimestamp = &now },
 		"managers":   func(d *appsv1.Deployment) { d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}} },
-		"link":       func(d *appsv1.Deployment) { d.SelfLink = "/x" },
+		"link":       func(d *appsv1.Deployment) { d.SelfLink = "/x" }, //lint:ignore SA1019 old objects have it
 		"digest":     func(d *appsv1.Deployment) { d.Annotations = map[string]string{s.Annotation: "former"} },
 		"status": func(d *appsv1.Deployment) {
 			d.UID, d.Status.Replicas = "u", 3

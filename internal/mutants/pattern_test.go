@@ -195,7 +195,7 @@ func (f *found) alike(wanted, is reflect.Value) bool {
 func (f *found) fieldsAlike(wanted, is reflect.Value) bool {
 	for i := range wanted.NumField() {
 		switch a := wanted.Field(i).Interface().(type) {
-		case *ast.CommentGroup, *ast.Object:
+		case *ast.CommentGroup, *ast.Object: //lint:ignore SA1019 a field of ast.Ident has it
 		case token.Pos:
 			name := wanted.Type().Field(i).Name
 			if (name == "Ellipsis" || name == "Assign") && a.IsValid() != is.Field(i).Interface().(token.Pos).IsValid() {

@@ -64,7 +64,7 @@ func managed(t *testing.T, c map[string]any) []string {
 		if m.Subresource != "" {
 			of += " " + m.Subresource
 		}
-		all = append(all, m.Manager+" "+of+": "+strings.NewReplacer(`"`, "", `:{}`, "").Replace(string(m.FieldsV1.Raw)))
+		all = append(all, m.Manager+" "+of+": "+strings.NewReplacer(`"`, "", `:{}`, "").Replace(m.FieldsV1.GetRawString()))
 	}
 	return all
 }
