@@ -67,7 +67,7 @@ help: ## list the targets
 test: begin-test lint unit e2e-core readme examples end-test ## what a contributor runs before a commit
 
 .PHONY: verify
-verify: begin-verify race extras model mutants e2e gateway end-verify ## the rest of what continuous integration runs, after test
+verify: begin-verify needs race extras model mutants e2e gateway end-verify ## the rest of what continuous integration runs, after test
 
 begin-%:
 	@mkdir -p .cache && : >"$(STAGES)"
@@ -165,26 +165,18 @@ mutants: build-testgate ## break the library on purpose, in up to 200 places, an
 apiserver: ## build kube-apiserver and etcd for e2e, if not cached
 	@$(STAGE) apiserver $(GO) -C $(APISERVER) run ./cmd/apiserver
 
-# Tests in e2e/browser look at the status page in a real browser.
-.PHONY: browser
+# Tests in e2e/browser look at the status page in a real browser. Tests and the demonstration of
+# examples/gateway serve traffic with a real nginx, whose module for Lua changes endpoints without a
+# reload.
+.PHONY: needs browser nginx
+needs: ## install Debian's Chromium and nginx for verify, if they are missing and this is root
+	@$(STAGE) "Chromium and nginx" tools/needs chromium nginx
+
 browser: ## install Debian's Chromium for e2e, if there is no browser and this is root
-	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
-		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || { \
-			echo "there is no browser: install chromium (Debian: apt-get install chromium, as root)" >&2; exit 1; }; \
-		exec $(STAGE) browser sh -c 'apt-get update -qq && \
-			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null'
+	@tools/needs chromium
 
-# Tests and the demonstration of examples/gateway serve traffic with a real nginx. Its module for
-# Lua changes endpoints without a reload. With RUNLEVEL=1 the installation starts nothing.
-NGINX := nginx libnginx-mod-http-lua
-
-.PHONY: nginx
 nginx: ## install Debian's nginx for examples/gateway, if there is none and this is root
-	@[ -x "$$(PATH=$$PATH:/usr/sbin command -v nginx)" ] && [ -e /usr/lib/nginx/modules/ngx_http_lua_module.so ] && exit 0; \
-		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || { \
-			echo "there is no nginx with its module for Lua: install them (Debian: apt-get install $(NGINX), as root)" >&2; exit 1; }; \
-		exec $(STAGE) nginx sh -c 'apt-get update -qq && \
-			RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(NGINX) >/dev/null'
+	@tools/needs nginx
 
 .PHONY: gateway
 gateway: apiserver nginx build-testgate ## examples/gateway on a real API server: traffic, and the Gateway API's conformance tests

@@ -80,8 +80,8 @@ func (r *report) take(e event) {
 	case "build-output":
 		fmt.Fprint(r.out, e.Output)
 	case "output":
-		if e.Test != "" {
-			r.output[t] = append(r.output[t], e.Output)
+		if e.Test != "" || strings.HasPrefix(e.Output, "-test.shuffle ") {
+			r.output[t] = append(r.output[t], e.Output) // a seed is shown with what it has failed
 		} else if e.Output != "PASS\n" {
 			fmt.Fprint(r.out, e.Output)
 		}
@@ -118,6 +118,7 @@ func (r *report) endTest(t test, e event) {
 // endPackage records the end of a package. The action is skip for a package without test files,
 // which is allowed.
 func (r *report) endPackage(e event) {
+	defer delete(r.output, test{pkg: e.Package})
 	if e.Action == "pass" && r.ran[e.Package] == 0 {
 		r.idle = append(r.idle, e.Package)
 	}
