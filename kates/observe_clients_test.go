@@ -141,7 +141,8 @@ func TestWhatObserveClientReturnsIsToldInPlaceOfTheObserverAfterAReconnectToo(t 
 		one := server.Client(t, kates.WithObserver(each))
 		two := server.Client(t, kates.WithObserver(each))
 		count := func(c *kates.Client) (n int) {
-			for _, r := range each.of[c].requests {
+			requests, _ := each.of[c].noted()
+			for _, r := range requests {
 				if strings.HasPrefix(r, "get /v1/configmaps") {
 					n++
 				}

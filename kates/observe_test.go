@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,13 @@ type noting struct {
 	mu       sync.Mutex
 	requests []string
 	updates  []string
+}
+
+// noted returns what it was told until now. More may come at any time.
+func (n *noting) noted() (requests, updates []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.requests), slices.Clone(n.updates)
 }
 
 type notingKey struct{}
@@ -71,7 +79,8 @@ func TestAnObserverIsToldOfRequests(t *testing.T) {
 		require.NoError(t, c.Create(t.Context(), cm, nil))
 		require.Error(t, c.Create(t.Context(), cm, nil))
 		var all []string
-		for _, r := range n.requests {
+		requests, _ := n.noted()
+		for _, r := range requests {
 			if strings.Contains(r, "configmaps") {
 				all = append(all, r)
 			}
@@ -144,8 +153,9 @@ func TestG8AnObserverThatPanicsEndsNothing(t *testing.T) {
 		changed, err := watch.Update(t.Context(), &snap)
 		require.NoError(t, err)
 		assert.True(t, changed)
-		assert.Len(t, n.updates, 1)
-		assert.NotEmpty(t, n.requests)
+		requests, updates := n.noted()
+		assert.Len(t, updates, 1)
+		assert.NotEmpty(t, requests)
 	})
 }
 
