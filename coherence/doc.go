@@ -264,6 +264,10 @@
 // known, if no stream has a state of the deleted object or has shown its deletion; and after a
 // write of an object that the answers do not show, until the late stream has caught up.
 //
+// Another gap is known. A Sync lists each stream at a version of its own. What others made and
+// deleted before it, and nobody has read, may be shown after it, until each stream has reached the
+// newest of these lists (U5).
+//
 // # Objects without usable versions
 //
 // client-go's fakes, and some aggregated servers, give objects no version, or one that does not
