@@ -17,8 +17,8 @@ import (
 )
 
 var (
-	coreAlone   = flag.Bool("core", false, "run the tests of the table core, and with -memory those of the list inMemory")
-	memoryAlone = flag.Bool("memory", false, "run the tests of the list inMemory, and without -core no cluster")
+	coreAlone   = flag.Bool("core", false, "without -run: run the tests of the table core, and with -memory those of the list inMemory")
+	memoryAlone = flag.Bool("memory", false, "without -run: run the tests of the list inMemory; without -core, start no cluster")
 	allReal     = flag.Bool("real", false, "run the tests of the list inMemory on the real server, too")
 )
 
@@ -60,6 +60,9 @@ var core = []struct{ area, test, shows string }{
 // chooseTests makes m.Run run the tests of the flags, and no others.
 func chooseTests() error {
 	flag.Parse()
+	if flag.Lookup("test.run").Value.String() != "" {
+		return nil // of those that run in memory or not, these were chosen
+	}
 	var names []string
 	if *coreAlone {
 		for _, c := range core {
