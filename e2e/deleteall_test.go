@@ -39,7 +39,7 @@ func TestG4DeleteAllOf1200ObjectsLeavesThoseWithFinalizersTerminatingAtOnce(t *t
 	w, ns, ctx := newWire(t), namespace(t), t.Context()
 	c := w.client(t)
 	makeConfigMaps(t, ns, 1200)
-	r := lateReader(t, w, c, kates.Query{Kind: "cm", Namespace: ns}, "configmaps")
+	r := readerOf(t, c, kates.Query{Kind: "cm", Namespace: ns})
 	selected := lateReader(t, w, c, kates.Query{Kind: "cm", Namespace: ns, LabelSelector: "!none"}, "configmaps")
 	q := kates.Query{Kind: "cm", Namespace: ns}
 	require.NoError(t, c.DeleteAll(ctx, q, kates.DryRun()))

@@ -29,8 +29,17 @@ type reader struct {
 	snap   struct{ Objects []*kates.Unstructured }
 }
 
-// lateReader watches a query. What the watch brings from now on comes late.
+// lateReader watches a query. What the watches of the resource bring from now on comes late, and so
+// does a first list that is streamed: a second reader begins before the late one.
 func lateReader(t *testing.T, w *wire, c *kates.Client, q kates.Query, resource string) *reader {
+	t.Helper()
+	r := readerOf(t, c, q)
+	w.set(resource, late)
+	return r
+}
+
+// readerOf watches a query, and has read its first snapshot.
+func readerOf(t *testing.T, c *kates.Client, q kates.Query) *reader {
 	t.Helper()
 	q.Name = "Objects"
 	acc, err := c.Watch(t.Context(), q)
@@ -38,7 +47,6 @@ func lateReader(t *testing.T, w *wire, c *kates.Client, q kates.Query, resource 
 	r := &reader{t: t, client: c, acc: acc}
 	<-acc.Changed()
 	r.look("")
-	w.set(resource, late)
 	return r
 }
 
