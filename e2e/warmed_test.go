@@ -236,6 +236,14 @@ func (w *warmed) lived() {
 	w.client.Close()
 }
 
+// livedBusy is lived, while a config map changes. Without a watch cache no bookmark says that a quiet
+// kind has nothing new: a warm start would wait for as long as it may.
+func (w *warmed) livedBusy() {
+	w.t.Helper()
+	defer w.busy()()
+	w.lived()
+}
+
 // busy changes a config map again and again, until the function that it returns is called.
 func (w *warmed) busy() (end func()) {
 	ctx, cancel := context.WithCancel(w.t.Context())

@@ -91,7 +91,7 @@ func TestG1G5AWarmStartInDoubtListsOnARealServer(t *testing.T) {
 		backup, err := c.Backup()
 		require.NoError(t, err)
 		w.make(30, 32)
-		w.lived()
+		w.livedBusy()
 		require.NoError(t, c.Restore(backup))
 		w.doubtful("it was restored")
 	})
@@ -99,7 +99,7 @@ func TestG1G5AWarmStartInDoubtListsOnARealServer(t *testing.T) {
 		backup, err := c.Backup()
 		require.NoError(t, err)
 		w.make(40, 42)
-		w.lived()
+		w.livedBusy()
 		reached, err := c.Revision(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, c.Restore(backup))
@@ -114,7 +114,6 @@ func TestG1G5AWarmStartInDoubtListsOnARealServer(t *testing.T) {
 		}
 		w.doubtful("the server has")
 	})
-	// Without a watch cache no bookmark says that a quiet kind has nothing new: events do.
 	t.Run("and when all is well it is warm again", func(t *testing.T) {
 		w.lived()
 		defer w.busy()()
