@@ -278,6 +278,35 @@ func TestAnOptionalKindThatStaysForbiddenIsAbsentAndHeals(t *testing.T) {
 	}
 }
 
+// Somebody grants a right, renews a credential or installs a kind, and waits for the effect. The
+// pauses between tries do not grow as they do where a server is down.
+func TestWhatSomebodyHealsByHandIsThereWithinSeconds(t *testing.T) {
+	r := schema.GroupResource{Resource: "bs"}
+	for name, err := range map[string]error{
+		"forbidden":    apierrors.NewForbidden(r, "", errors.New("no role")),
+		"unauthorized": apierrors.NewUnauthorized("expired"),
+		"not served":   apierrors.NewNotFound(r, ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				var healed atomic.Bool
+				s.Failing(func(_, resource string) error {
+					if resource == "bs" && !healed.Load() {
+						return err
+					}
+					return nil
+				})
+				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), sim.Query("B", "bs"))
+				sim.After(20 * second) // by now a pause of a backoff would last until 25 s, or longer
+				require.False(t, signalled(a))
+				healed.Store(true)
+				sim.After(4 * second)
+				assert.True(t, signalled(a))
+			})
+		})
+	}
+}
+
 func TestAQuietOwnWriteIsQuietAlsoWhenItsEventOvertakesTheAnswer(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		a := watching(t, streams, collect.Options{QuietOwnWrites: true}, sim.Query("A", "as"))
