@@ -146,10 +146,10 @@ func TestAShardWhoseLeaseACopyOfItsProcessRenewsLosesItsKeysAndWaits(t *testing.
 	}
 	assert.ErrorIs(t, context.Cause(call), kates.ErrKeyLost)
 	assert.ErrorContains(t, context.Cause(call), "another process with the same identity has renewed its lease")
-	poll(t, patience, func() bool {
+	poll(t, func() bool {
 		shards := r.client.Status().Shards
 		return len(shards) == 1 && !shards[0].Member && shards[0].Error != ""
-	})
+	}, "it is no member, and says why", func() any { return r.client.Status().Shards })
 	copied()
 	assert.ErrorContains(t, r.client.Status().Err(), "that of a copy of its process")
 	assert.Empty(t, calls)

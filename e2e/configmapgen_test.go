@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -80,7 +81,7 @@ func (g *generated) becomes(name string, status metav1.ConditionStatus, reason, 
 	g.Helper()
 	var root *generator.ConfigTemplate
 	var ready kates.Condition
-	poll(g, patience, func() bool {
+	poll(g, func() bool {
 		if root = g.root(name); root == nil {
 			return false
 		}
@@ -88,10 +89,7 @@ func (g *generated) becomes(name string, status metav1.ConditionStatus, reason, 
 			ready = *c
 		}
 		return ready.Status == status && ready.Reason == reason && ready.ObservedGeneration == root.Generation
-	})
-	require.NotNil(g, root)
-	require.Equal(g, reason, ready.Reason, ready.Message)
-	assert.Equal(g, status, ready.Status)
+	}, fmt.Sprintf("%s is %s, %s, at its newest generation", name, status, reason), func() any { return root })
 	assert.Contains(g, ready.Message, message)
 	assert.Equal(g, root.Generation, root.Status.ObservedGeneration)
 	return root
@@ -106,9 +104,8 @@ func (g *generated) writes(err error) {
 func (g *generated) data(name, key, value string) *corev1.ConfigMap {
 	g.Helper()
 	var cm *corev1.ConfigMap
-	poll(g, patience, func() bool { cm = g.configMap(name); return cm != nil && cm.Data[key] == value })
-	require.NotNil(g, cm, name)
-	require.Equal(g, value, cm.Data[key])
+	poll(g, func() bool { cm = g.configMap(name); return cm != nil && cm.Data[key] == value },
+		fmt.Sprintf("%s has %s=%s", name, key, value), func() any { return cm })
 	return cm
 }
 
@@ -159,8 +156,7 @@ func TestTheExampleOperatorGeneratesConfigMapsAndCleansUp(t *testing.T) {
 
 	// The external record goes before the root does.
 	g.writes(g.user.Delete(ctx, root, nil))
-	poll(t, patience, func() bool { return g.root("web") == nil })
-	assert.Nil(t, g.root("web"))
+	poll(t, func() bool { return g.root("web") == nil }, "the root is gone")
 	entries, err = g.registry.Entries()
 	require.NoError(t, err)
 	assert.Empty(t, entries)

@@ -136,7 +136,7 @@ func TestAControllerLearnsWhatWasDeletedWhileItWasDisconnected(t *testing.T) {
 			}
 			heal()
 			if forgotten {
-				poll(t, patience, func() bool { return expired.Hits() >= 2 })
+				poll(t, func() bool { return expired.Hits() >= 2 }, "both watches have expired")
 				expired.Stop()
 			}
 			wanted := map[told]bool{

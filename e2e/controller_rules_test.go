@@ -128,7 +128,7 @@ func TestARootThatLeftItsSelectorIsToldFromOneThatWasDeletedMeanwhile(t *testing
 	// The watch is late: when it shows that the root left, the root has been replaced already.
 	rule := r.faults.On(katestest.Match{Verb: "get", Resource: "hosts"}).Hold()
 	r.patchHost("replaced", `{"metadata":{"labels":{"on":null}}}`)
-	poll(t, patience, func() bool { return len(r.faults.Requests(katestest.Match{Verb: "get", Resource: "hosts"})) == 3 })
+	poll(t, func() bool { return len(r.faults.Requests(katestest.Match{Verb: "get", Resource: "hosts"})) == 3 }, "it asks for the root that left")
 	r.removeHost("replaced")
 	r.make("replaced", nil)
 	rule.Stop()
@@ -147,13 +147,13 @@ func TestNoReconcileBeforeEveryKindIsCompleteThoughTheRootsAre(t *testing.T) {
 	rule := r.faults.On(katestest.Match{Resource: "configmaps"}).Status(503, "", 0)
 	calls := make(chan told, 10)
 	c := reconciling(r, tell(calls), hostsIn(r.ns)...)
-	poll(t, patience, func() bool {
+	poll(t, func() bool {
 		return len(r.faults.Requests(katestest.Match{Resource: "configmaps"})) > 3 && c.Status().Roots == 0
-	})
-	poll(t, patience, func() bool {
+	}, "it has asked for config maps more than three times, and has no roots", func() any { return c.Status() })
+	poll(t, func() bool {
 		queries := c.Status().Watches.Queries
 		return len(queries) == 2 && queries[0].State == kates.StateSynced
-	})
+	}, "the roots are there", func() any { return c.Status() })
 	assert.Empty(t, calls)
 	assert.ErrorContains(t, c.Ready(), `query "Maps"`)
 	rule.Stop()
@@ -173,7 +173,7 @@ func TestControllersOfOneClientShareItsStreams(t *testing.T) {
 	reconciling(r, tell(two), hostsIn(r.ns)...)
 	receive(t, two)
 	assert.Len(t, r.faults.Requests(katestest.Match{Resource: "hosts", Verb: "watch"}), 1)
-	poll(t, patience, func() bool { return len(r.faults.Requests(watches)) > 0 }) // a list may be in before its watch is open
+	poll(t, func() bool { return len(r.faults.Requests(watches)) > 0 }, "it watches") // a list may be in before its watch is open
 	r.patchHost("h", `{"spec":{"hostname":"2-y"}}`)
 	receive(t, one)
 	receive(t, two)
@@ -209,7 +209,7 @@ func TestAControllersLeaderThatIsCutOffStopsBeforeItsFollowerReconciles(t *testi
 		began <- fmt.Sprint("b ", time.Now().Format(time.RFC3339Nano))
 		return controller.Done, nil
 	}, append(hostsIn(ns), lease("b"))...)
-	poll(t, patience, func() bool { return len(b.faults.Requests(leaseRequests)) > 2 })
+	poll(t, func() bool { return len(b.faults.Requests(leaseRequests)) > 2 }, "the other one asks for the lease")
 	a.faults.On(katestest.Match{}).Fail(nil)
 	assert.ErrorIs(t, a.ended(), kates.ErrLeadershipLost)
 	stopped := receive(t, ended)

@@ -210,9 +210,8 @@ func TestG4G6AControllerConvergesAmongOtherWritersAndSeesAllItHasWritten(t *test
 		writers.Go(func() { m.disturb(ctx, ns, w) })
 	}
 	writers.Wait()
-	poll(t, patience, func() bool { return maps.Equal(m.roots(ctx, ns)) })
-	want, got := m.roots(ctx, ns)
-	assert.Equal(t, want, got, "%+v", ctl.Status())
+	both := func() any { want, got := m.roots(ctx, ns); return []any{want, got} }
+	poll(t, func() bool { return maps.Equal(m.roots(ctx, ns)) }, "all is reconciled", both, func() any { return ctl.Status() })
 	cancel()
 	assert.NoError(t, <-done)
 	collector.Wait()

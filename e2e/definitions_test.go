@@ -210,8 +210,7 @@ func TestG5AChangeOfAKindsDefinitionIsNeitherAGapNorASignalNorADelta(t *testing.
 			changed, err := short.Update(ctx, &snap)
 			require.NoError(t, err)
 			assert.False(t, changed)
-			poll(t, patience, func() bool { return short.Status().Err() == nil })
-			require.NoError(t, short.Status().Err())
+			poll(t, func() bool { return short.Status().Err() == nil }, "the other reader is well, too", func() any { return short.Status() })
 			for i := range 3 {
 				g.make("v1", f.ns, fmt.Sprint("late-", i))
 			}

@@ -204,8 +204,8 @@ func (w *targetWorld) agree() {
 		}
 		return ""
 	}
-	poll(w.t, patience, func() bool { return differs() == "" })
-	assert.Empty(w.t, differs(), "%s", w.targets.Status())
+	poll(w.t, func() bool { return differs() == "" }, "each reader shows what the server has",
+		func() any { return differs() }, func() any { return w.targets.Status() })
 }
 
 func versions(all []*kates.Unstructured) (vs []string) {
@@ -308,8 +308,7 @@ func TestTwoHundredTargetsOfTenKindsComeAndGo(t *testing.T) {
 	for owner := range w.readers {
 		w.targets.Drop(owner)
 	}
-	poll(t, patience, func() bool { return len(w.targets.Status().Watches) == 0 })
-	assert.Empty(t, w.targets.Status().Watches)
+	poll(t, func() bool { return len(w.targets.Status().Watches) == 0 }, "nothing is watched", func() any { return w.targets.Status() })
 	for _, s := range w.sites {
 		s.nothingIsLeft(t)
 	}
@@ -320,14 +319,13 @@ func TestTwoHundredTargetsOfTenKindsComeAndGo(t *testing.T) {
 func (s *targetSite) nothingIsLeft(t *testing.T) {
 	t.Helper()
 	watches := katestest.Match{Verb: "watch"}
-	poll(t, patience, func() bool { return len(s.faults.Open(watches)) == 0 })
-	assert.Empty(t, s.faults.Open(watches), "of %s", s.name)
+	poll(t, func() bool { return len(s.faults.Open(watches)) == 0 }, "no watch of "+s.name+" is open", func() any { return s.faults.Open(watches) })
 	asked, now := len(s.faults.Requests(watches)), s.counts(t)
 	open := func(kind string) bool { return now.open[kind] > s.before.open[kind] }
-	poll(t, patience, func() bool {
+	poll(t, func() bool {
 		now = s.counts(t)
 		return !slices.ContainsFunc(targetResources, open)
-	})
+	}, s.name+" serves no more watches than before", func() any { return s.before }, func() any { return now })
 	ended := 0
 	for _, kind := range targetResources {
 		ended += now.ended[kind] - s.before.ended[kind]
@@ -363,7 +361,7 @@ func TestTargetsNeedNoMoreThanTheRightsToTheirNames(t *testing.T) {
 		fleet.Target{Cluster: "a", Kind: "configmaps", Namespace: x, Name: "one"}, fleet.Target{Cluster: "a", Kind: "configmaps", Namespace: y, Name: "two"},
 		fleet.Target{Cluster: "a", Kind: "configmaps", Namespace: x, Name: "two"}, fleet.Target{Cluster: "a", Kind: "configmaps"})
 	require.NoError(t, err)
-	poll(t, patience, func() bool { return readers[0].Complete() && readers[1].Complete() })
+	poll(t, func() bool { return readers[0].Complete() && readers[1].Complete() }, "both are complete", func() any { return targets.Status() })
 	for i, r := range readers {
 		_, err := r.List()
 		if i < 2 {

@@ -302,7 +302,7 @@ func TestWritesThatWereOnTheirWayWhenTheLeaseEndedDoNotLand(t *testing.T) {
 		}
 		thaw()
 		asked := post.leases.Load()
-		poll(t, patience, func() bool { return post.leases.Load() > asked+1 }) // it is a candidate again
+		poll(t, func() bool { return post.leases.Load() > asked+1 }, "it is a candidate again")
 		held()
 		free()
 		all = append(all, round)

@@ -92,7 +92,7 @@ func TestALeaseWhoseNamespaceIsMissingIsSaidEverywhereAndHadWhenThereIsOne(t *te
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
 			_, done := start(ctx)
-			poll(t, patience, said)
+			poll(t, said, "it says that the namespace is missing", func() any { return r.client.Status() })
 			err := receive(t, done)
 			assert.ErrorIs(t, err, context.DeadlineExceeded)
 			assert.ErrorContains(t, err, missing)
@@ -103,11 +103,11 @@ func TestALeaseWhoseNamespaceIsMissingIsSaidEverywhereAndHadWhenThereIsOne(t *te
 			ctx, cancel = context.WithCancel(t.Context())
 			defer cancel()
 			called, done := start(ctx)
-			poll(t, patience, said)
+			poll(t, said, "it says that the namespace is missing", func() any { return r.client.Status() })
 			assert.Equal(t, 2, logged(), "%s", out)
 			makeNamespace(t, nosuch)
 			receive(t, called)
-			poll(t, patience, func() bool { return r.client.Ready() == nil && r.client.Status().Err() == nil })
+			poll(t, func() bool { return r.client.Ready() == nil && r.client.Status().Err() == nil }, "all is well", func() any { return r.client.Status() })
 			cancel()
 			require.NoError(t, receive(t, done))
 
@@ -119,16 +119,16 @@ func TestALeaseWhoseNamespaceIsMissingIsSaidEverywhereAndHadWhenThereIsOne(t *te
 			ctx, cancel = context.WithCancel(t.Context())
 			defer cancel()
 			called, done = start(ctx)
-			poll(t, patience, func() bool {
+			poll(t, func() bool {
 				err := r.client.Status().Err()
 				return err != nil && strings.Contains(err.Error(), "is being terminated")
-			})
+			}, "it says that the namespace is being terminated", func() any { return r.client.Status() })
 			assert.NoError(t, r.client.Ready(), "it was reached once")
 			namespaceController(t, nosuch)
-			poll(t, patience, func() bool {
+			poll(t, func() bool {
 				err := r.client.Status().Err()
 				return err != nil && strings.Contains(err.Error(), missing)
-			})
+			}, "it says that the namespace is missing", func() any { return r.client.Status() })
 			assert.Equal(t, 3, logged(), "%s", out)
 			makeNamespace(t, nosuch)
 			receive(t, called)

@@ -26,13 +26,9 @@ var testCluster *cluster.Cluster
 // clusterFlags are flags of its API server.
 var clusterFlags func() []string
 
-const (
-	// patience is how long a test waits for what must come, on any machine.
-	patience = 2 * time.Minute
-	// soon is how long what was down may take until it is there again. The backoff that a reflector
-	// has by itself would grow to 30 s.
-	soon = 25 * time.Second
-)
+// patience is how long a test waits for what must come, on any machine. How soon it comes is shown
+// by tests with a clock of their own (testing/synctest).
+const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
 	if role := os.Getenv(replicaEnvironment); role != "" { // a test has started this process

@@ -67,10 +67,19 @@ func watchesOf(t testing.TB, config *rest.Config) map[string]int {
 	return all
 }
 
-// poll tests the condition again and again until it is true or the time is over. It runs in the
-// test's own goroutine.
-func poll(t testing.TB, long time.Duration, condition func() bool) {
-	for deadline := time.Now().Add(long); !condition() && time.Now().Before(deadline); {
-		pause(t.Context(), 50*time.Millisecond)
+// poll tests the condition again and again until it is true. It fails if that takes longer than
+// anybody has patience: what says what it has waited for, and is, if given, what there is instead.
+// It runs in the test's own goroutine.
+func poll(t testing.TB, condition func() bool, what string, is ...func() any) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !condition(); pause(t.Context(), 50*time.Millisecond) {
+		if time.Now().Before(deadline) {
+			continue
+		}
+		var instead []any
+		for _, f := range is {
+			instead = append(instead, f())
+		}
+		require.Fail(t, "it does not come to be that "+what, "%+v", instead)
 	}
 }

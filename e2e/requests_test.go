@@ -53,8 +53,7 @@ func newServer(t *testing.T, options ...kates.Option) *server {
 		require.NoError(t, err)
 	}
 	warm.Close()
-	poll(t, patience, func() bool { return s.open() == 0 })
-	require.Zero(t, s.open(), "nobody else")
+	poll(t, func() bool { return s.open() == 0 }, "nobody else watches")
 	s.client, err = tapped(kates.NewClientFromRESTConfig(config, append([]kates.Option{kates.WithInterval(0)}, options...)...))
 	require.NoError(t, err)
 	t.Cleanup(s.client.Close)
@@ -150,8 +149,7 @@ func TestG11EqualQueriesAreOneListAndOneWatchHoweverManyAsk(t *testing.T) {
 			closers := s.eight(ns)
 			assert.Len(t, s.client.Status().Queries, 18)
 			watches := 2 * test.forms
-			poll(t, patience, func() bool { return s.open() == watches })
-			assert.Equal(t, watches, s.open(), "one watch for each kind and form")
+			poll(t, func() bool { return s.open() == watches }, "there is one watch for each kind and form", func() any { return s.open() })
 			asked := s.asked()
 			late := s.eight(ns)
 			assert.Equal(t, asked, s.asked(), "who comes later asks nobody")
@@ -163,7 +161,7 @@ func TestG11EqualQueriesAreOneListAndOneWatchHoweverManyAsk(t *testing.T) {
 			assert.Equal(t, watches, s.open(), "one of each form is left")
 			closers[0]()
 			closers[1]()
-			s.ended(soon) // without grace at once
+			s.ended()
 			want := map[string]int{"WATCH podtemplates": test.forms, "WATCH hosts": test.forms}
 			for _, list := range test.lists {
 				want[list]++
@@ -178,9 +176,9 @@ func TestG11EqualQueriesAreOneListAndOneWatchHoweverManyAsk(t *testing.T) {
 }
 
 // ended waits until the client has no open watch.
-func (s *server) ended(within time.Duration) {
+func (s *server) ended() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), within)
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	assert.NoError(s.t, s.faults.Wait(ctx, func() bool { return len(s.faults.Open(katestest.Match{Verb: "watch"})) == 0 }))
 }
@@ -188,9 +186,8 @@ func (s *server) ended(within time.Duration) {
 // comesTo waits until the server has no open watch, and has served exactly this.
 func (s *server) comesTo(want map[string]int) {
 	s.t.Helper()
-	poll(s.t, patience, func() bool { return s.open() == 0 && assert.ObjectsAreEqual(want, s.since()) })
-	assert.Zero(s.t, s.open())
-	assert.Equal(s.t, want, s.since())
+	poll(s.t, func() bool { return s.open() == 0 && assert.ObjectsAreEqual(want, s.since()) }, fmt.Sprint("no watch is open, and what was served is ", want),
+		func() any { return s.open() }, func() any { return s.since() })
 }
 
 // The test runs alone, too.
@@ -206,7 +203,7 @@ func TestG11AWatchOutlivesItsLastUserByTheGraceAndTheClientEndsAll(t *testing.T)
 	closers := s.eight(ns)
 	left := time.Now()
 	leave(closers)
-	s.ended(patience)
+	s.ended()
 	assert.GreaterOrEqual(t, time.Since(left), grace)
 	// Of each kind one form is listed, and the other one streamed.
 	want := map[string]int{"LIST podtemplates": 1, "LIST hosts": 1, "WATCH podtemplates": 2, "WATCH hosts": 2}
@@ -215,7 +212,7 @@ func TestG11AWatchOutlivesItsLastUserByTheGraceAndTheClientEndsAll(t *testing.T)
 
 	s = newServer(t, kates.Tuning{Linger: time.Hour})
 	closers = s.eight(ns)
-	poll(t, patience, func() bool { return s.open() == 4 }) // a list is there before its watch
+	poll(t, func() bool { return s.open() == 4 }, "four watches are open") // a list is there before its watch
 	asked := s.asked()
 	leave(closers)
 	s.eight(ns)

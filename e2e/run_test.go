@@ -151,7 +151,7 @@ func TestALeaderSeesAllThatTheFormerOneWroteThoughItsWatchIsLate(t *testing.T) {
 	const rounds = 6
 	for round := range rounds {
 		leader, next := replicas[round%2], replicas[(round+1)%2]
-		poll(t, patience, func() bool { return next.client.Ready() == nil && len(next.faults.Open(watches)) > 0 })
+		poll(t, func() bool { return next.client.Ready() == nil && len(next.faults.Open(watches)) > 0 }, "the next one is ready and watches", func() any { return next.client.Status() })
 		next.faults.Now(watches).Delay(1500 * time.Millisecond)
 		leader.stop()
 		require.Equal(t, (round+1)%2, receive(t, leads))
@@ -193,12 +193,12 @@ func TestAFollowerIsWarmWinningCostsOneListOfEachQuery(t *testing.T) {
 		return e
 	}
 	a.run(func(context.Context, *inputs) error { return nil }, long(a, "a"))
-	poll(t, patience, func() bool { return a.holder() == "a" })
+	poll(t, func() bool { return a.holder() == "a" }, "the first one leads")
 	b.run(func(_ context.Context, in *inputs) error { leads <- in.ConfigMaps[0].Name; return nil }, long(b, "b"))
-	poll(t, patience, func() bool { return len(b.faults.Requests(leaseRequests)) > 2 })
+	poll(t, func() bool { return len(b.faults.Requests(leaseRequests)) > 2 }, "the second one asks for the lease")
 	_, err := b.others.Resource(configMaps).Namespace(ns).Create(t.Context(), object(configMaps, ns, "late", nil), metav1.CreateOptions{})
 	require.NoError(t, err)
-	poll(t, patience, func() bool { return b.client.Status().Queries[0].Objects == 1 })
+	poll(t, func() bool { return b.client.Status().Queries[0].Objects == 1 }, "the follower sees it", func() any { return b.client.Status() })
 	assert.Empty(t, leads, "a follower is not called")
 	elsewhere := katestest.Match{Where: func(r katestest.Request) bool { return r.Resource != "leases" }}
 	before := len(b.faults.Requests(elsewhere))
@@ -275,11 +275,11 @@ func TestWhoseAPIServerDoesNotAnswerLosesTheLeaseBeforeAnotherLeads(t *testing.T
 			a.run(h.work, lease("a"))
 			receive(t, h.working)
 			b.run(h.take, lease("b"))
-			poll(t, patience, func() bool { return b.client.Ready() == nil })
+			poll(t, func() bool { return b.client.Ready() == nil }, "the follower is ready", func() any { return b.client.Status() })
 			heal := fail(a)
 			err := a.ended()
 			ended := time.Now()
-			poll(t, patience, h.done)
+			poll(t, h.done, "the other one leads, and the first one has returned")
 			assert.ErrorIs(t, err, kates.ErrLeadershipLost)
 			assert.ErrorContains(t, err, "lease "+ns+"/"+leaseName)
 			assert.ErrorIs(t, h.cause, kates.ErrLeadershipLost)
@@ -288,7 +288,7 @@ func TestWhoseAPIServerDoesNotAnswerLosesTheLeaseBeforeAnotherLeads(t *testing.T
 			heal()
 			assert.Equal(t, "b", a.holder())
 			a.run(func(context.Context, *inputs) error { return errors.New("not the leader's") }, lease("a"))
-			poll(t, patience, func() bool { return a.client.Ready() == nil }) // it follows
+			poll(t, func() bool { return a.client.Ready() == nil }, "it follows", func() any { return a.client.Status() })
 			a.stop()
 			b.stop()
 		})
@@ -349,8 +349,7 @@ func TestAFailingFunctionKeepsItsBackoffUnderChurnAndTriesWithTheNewestSnapshot(
 	newest, err := strconv.Atoi(n)
 	require.NoError(t, err)
 	tried := 0
-	poll(t, patience, func() bool { tried = receive(t, tries).n; return tried == newest })
-	assert.Equal(t, newest, tried)
+	poll(t, func() bool { tried = receive(t, tries).n; return tried == newest }, "it tries with the newest snapshot", func() any { return []int{newest, tried} })
 	r.stop()
 }
 
