@@ -295,13 +295,3 @@ func TestApplyOwnedDryRunLeavesNoTrace(t *testing.T) {
 	assert.NotNil(t, o.stored("a"))
 	assert.Len(t, o.apply(o.set(o.configMap("b"))).Applied, 1)
 }
-
-func TestApplyOwnedOfOneThatTheServerRefusesDoesTheRest(t *testing.T) {
-	o := newOwnedTest(t)
-	bad := o.configMap("bad")
-	bad.Data["not a key"] = "v"
-	result, err := o.client.ApplyOwned(t.Context(), o.set(o.configMap("a"), bad, o.configMap("b")))
-	assert.ErrorContains(t, err, o.ns+"/bad")
-	assert.Equal(t, 1, strings.Count(err.Error(), o.ns+"/bad\":"), "once: %v", err)
-	assert.Equal(t, []string{"a", "b"}, referred(result.Applied))
-}

@@ -44,27 +44,6 @@ func (o *ownedTest) many(n int) kates.OwnedSet {
 	return set
 }
 
-func TestApplyOwnedOfAProcessThatBeginsAnewAsksForNothingThatItsWatchHasTold(t *testing.T) {
-	o := newOwnedTest(t)
-	set := o.many(40)
-	o.apply(set)
-
-	next := o.again(set)
-	assert.Len(t, next.apply(set).Unchanged, 40)
-	assert.Empty(t, next.spy.seen())
-	next.changes(set, nil, kates.ForceOwnership())
-
-	// Another field manager has applied nothing of it yet.
-	next = o.again(set, kates.WithFieldManager("another"))
-	assert.Len(t, next.apply(set).Applied, 40)
-	assert.Equal(t, map[string]int{"LIST": 1, "PATCH": 40}, next.spy.seen())
-
-	// With managedFields in the watch no request is needed, either.
-	next = o.again(set, kates.WithManagedFields())
-	assert.Len(t, next.apply(set).Unchanged, 40)
-	assert.Empty(t, next.spy.seen())
-}
-
 // changes has what is wanted and what exists change. Another process corrects only that. It asks
 // for the lists before.
 func (o *ownedTest) changes(set kates.OwnedSet, lists map[string]int, opts ...kates.WriteOption) {

@@ -5,10 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -138,37 +135,6 @@ func TestPruningIsBoundToTheObjectAndVersionThatWasJudged(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestPruningReleasesAnObjectThatGetsAnotherOwnerAtTheLastMoment(t *testing.T) {
-	o := newOwnedTest(t)
-	other := o.owner("other")
-	plain := o.set(o.configMap("a", "k", "v"))
-	plain.Plain = true
-	o.apply(plain)
-	o.spy.before("DELETE", func() {
-		now := o.stored("a")
-		assert.NoError(t, kates.AddOwnerReference(other, now))
-		_, err := o.others.Update(t.Context(), now, metav1.UpdateOptions{})
-		assert.NoError(t, err)
-	})
-	assert.Len(t, o.apply(o.set()).Released, 1)
-	assert.True(t, kates.HasOwnerReference(other, o.stored("a")))
-	assert.False(t, kates.HasOwnerReference(o.root, o.stored("a")))
-}
-
-func TestPrunedJobsTakeTheirPodsWithThem(t *testing.T) {
-	o := newOwnedTest(t)
-	job := &batchv1.Job{ObjectMeta: named(o.ns, "j")}
-	job.Spec.Template.Spec = corev1.PodSpec{RestartPolicy: "Never", Containers: []corev1.Container{{Name: "c", Image: "i"}}}
-	set := o.set()
-	set.Objects, set.Kinds = []kates.Object{job}, []string{"jobs"}
-	o.apply(set)
-	set.Objects = nil
-	assert.Equal(t, []string{"j"}, referred(o.apply(set).Pruned))
-	_, err := foreign(t).Resource(schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}).Namespace(o.ns).
-		Get(t.Context(), "j", metav1.GetOptions{})
-	assert.True(t, kates.IsNotFound(err), "it does not wait to orphan them: %v", err)
 }
 
 func TestTwoReplicasThatApplyTheSameSetAgree(t *testing.T) {

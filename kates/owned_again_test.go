@@ -88,15 +88,17 @@ func TestApplyOwnedOfAProcessThatBeginsAnewKnowsWhatWasAppliedFromItsWatchOfAGoT
 		first.another("c02", `{"data":{"k":"2"}}`)
 		first.another("c03", `{"data":{"other":"theirs"}}`)
 		first.another("c04", `{"metadata":{"annotations":{"kates.io/applied":"something"}}}`)
+		first.another("c07", `{"metadata":{"annotations":{"kates.io/applied":null}}}`)
+		require.NoError(t, first.client.Delete(t.Context(), set.Objects[8], nil))
 		first.client.Close()
 
 		set.Objects[5] = configMap("c05", "k", "5", "l", "more")
 		set.Objects[6] = configMap("c06")
 		next := startApplier(t, server, set)
 		result, seen := next.apply(kates.ForceOwnership())
-		assert.ElementsMatch(t, []string{"c01", "c02", "c04", "c05", "c06"}, ofResult(result.Applied))
-		assert.Len(t, result.Unchanged, 15)
-		assert.Equal(t, map[string]int{"patch": 5}, seen, "what the server need not be asked is not asked")
+		assert.ElementsMatch(t, []string{"c01", "c02", "c04", "c05", "c06", "c07", "c08"}, ofResult(result.Applied))
+		assert.Len(t, result.Unchanged, 13)
+		assert.Equal(t, map[string]int{"patch": 7}, seen, "what the server need not be asked is not asked")
 		_, seen = next.apply()
 		assert.Empty(t, seen)
 		o, err := next.watch.Get("default", "c03")
@@ -105,10 +107,18 @@ func TestApplyOwnedOfAProcessThatBeginsAnewKnowsWhatWasAppliedFromItsWatchOfAGoT
 		assert.Empty(t, o.ManagedFields, "they are read, and dropped")
 		next.client.Close()
 
+		// With managedFields in the watch no request is needed, either.
+		next = startApplier(t, server, set, kates.WithManagedFields())
+		result, seen = next.apply()
+		assert.Len(t, result.Unchanged, 20)
+		assert.Empty(t, seen)
+		next.client.Close()
+
 		// Another manager has applied nothing of it.
 		next = startApplier(t, server, set, kates.WithFieldManager("other"))
-		result, _ = next.apply()
+		result, seen = next.apply()
 		assert.Len(t, result.Applied, 20)
+		assert.Equal(t, map[string]int{"list": 1, "patch": 20}, seen)
 		next.client.Close()
 		// And one that a call names is not the client's.
 		next = startApplier(t, server, set)

@@ -150,6 +150,7 @@ func TestG8AnObjectOfAnOwnedSetThatIsRefusedDoesNotStopTheOthers(t *testing.T) {
 		refused := o.On(katestest.Match{Verb: "patch", Name: "c01"}).Status(http.StatusForbidden, "", 0)
 		result, err := o.client.ApplyOwned(t.Context(), o.set)
 		require.ErrorContains(t, err, `apply configmaps "default/c01"`)
+		assert.Equal(t, 1, strings.Count(err.Error(), `default/c01":`), "once: %v", err)
 		assert.Equal(t, []string{"c00", "c02", "c03", "c04"}, ofResult(result.Applied))
 		refused.Stop()
 		result, err = o.client.ApplyOwned(t.Context(), o.set)

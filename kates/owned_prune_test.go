@@ -228,6 +228,11 @@ func TestAnObjectThatChangesBeforeItIsPrunedIsCheckedAgain(t *testing.T) {
 				outcome = "replaced"
 			}
 			assert.Equal(t, test.want, outcome)
+			if outcome == "released" {
+				var now *kates.ConfigMap
+				require.NoError(t, p.other.Get(t.Context(), prunable("old"), &now))
+				assert.Equal(t, []metav1.OwnerReference{coOwner("p")}, now.OwnerReferences)
+			}
 			deletions := slices.DeleteFunc(methods, func(m string) bool { return m != http.MethodDelete })
 			assert.Len(t, deletions, test.deletions)
 		})
