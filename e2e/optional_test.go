@@ -107,7 +107,7 @@ func TestG1AnOutageHoldsTheFirstSignalOfARequiredKindAndIsNamed(t *testing.T) {
 	}
 }
 
-func TestG8OptionalKindsThatAreInstalledLaterJoinWithinSecondsAndDiscoveryIsAskedSparingly(t *testing.T) {
+func TestG8OptionalKindsThatAreInstalledLaterJoinAndDiscoveryIsAskedSparingly(t *testing.T) {
 	t.Parallel()
 	f := newFollower(t, nil)
 	g := newGadget(t, f.ns)

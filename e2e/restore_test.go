@@ -148,7 +148,7 @@ func (f *follower) coherent(name string) {
 	require.NotContains(f.t, f.shown, f.ns+"/"+name, "G4")
 }
 
-// The restore is noticed as soon as the server is back, whatever version the watch had reached.
+// The restore is noticed when the server is back, whatever version the watch had reached.
 // What the client wrote and the backup lacks is gone. After that everything holds as before.
 func TestG5AClusterRestoredFromABackupStartsANewHistory(t *testing.T) {
 	t.Parallel()
