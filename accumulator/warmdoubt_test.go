@@ -16,6 +16,15 @@ import (
 
 // headed writes a file anew, with another head, so that it is damaged nowhere.
 func headed(t *testing.T, change func(*warm.Head)) func([]byte) []byte {
+	return rewritten(t, change, func(raw []byte) []byte { return raw })
+}
+
+// recorded writes a file anew, with other objects.
+func recorded(t *testing.T, change func([]byte) []byte) func([]byte) []byte {
+	return rewritten(t, func(*warm.Head) {}, change)
+}
+
+func rewritten(t *testing.T, change func(*warm.Head), record func([]byte) []byte) func([]byte) []byte {
 	return func(file []byte) []byte {
 		codec := sim.Warm(nil).Codec
 		r, err := codec.Open(bytes.NewReader(file))
@@ -34,7 +43,7 @@ func headed(t *testing.T, change func(*warm.Head)) func([]byte) []byte {
 				if one.Raw == nil {
 					return w.Remove(one.Namespace, one.Name)
 				}
-				return w.Put(one.Raw)
+				return w.Put(record(one.Raw))
 			}))
 		}
 		require.NoError(t, w.Close())
