@@ -29,15 +29,7 @@ func (s *Server) postPart(w http.ResponseWriter, q *request) error {
 	case "token":
 		return s.token(w, q, body)
 	case "eviction":
-		o, dryToo, err := s.options(&request{Request: q.Request, kind: q.kind, query: q.query})
-		if err != nil {
-			return err
-		}
-		if _, _, err := s.remove(q, o, q.how.dry || dryToo); err != nil {
-			return err
-		}
-		s.send(w, q, http.StatusCreated, success(http.StatusCreated))
-		return nil
+		return s.evict(w, q)
 	}
 	return errMethod(q)
 }

@@ -27,7 +27,7 @@ type Deletion struct {
 
 // Delete begins or ends the deletion of an object.
 func Delete(k *kinds.Kind, old Content, o metav1.DeleteOptions, now time.Time) (Deletion, error) {
-	if err := preconditions(k, old, o.Preconditions); err != nil {
+	if err := Preconditions(k, old, o.Preconditions); err != nil {
 		return Deletion{}, err
 	}
 	next := object(runtime.DeepCopyJSON(old))
@@ -170,8 +170,8 @@ func finalizers(o *unstructured.Unstructured, options metav1.DeleteOptions) []st
 	return kept
 }
 
-// preconditions says why a request may not be done.
-func preconditions(k *kinds.Kind, old Content, p *metav1.Preconditions) error {
+// Preconditions says why a request may not be done.
+func Preconditions(k *kinds.Kind, old Content, p *metav1.Preconditions) error {
 	if p == nil {
 		return nil
 	}
