@@ -39,10 +39,12 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-// next waits for a snapshot that meets a condition.
+// next waits for a snapshot that meets a condition. It fails as soon as the watch is in trouble,
+// which signals nothing.
 func next[S any](t *testing.T, s *kates.Snapshots[S], into *S, wanted func() bool) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline, look := time.After(time.Minute), time.NewTicker(10*time.Millisecond)
+	defer look.Stop()
 	for {
 		ready := s.Ready() == nil // read this first: the snapshot may be older otherwise
 		_, err := s.Update(t.Context(), into)
@@ -52,10 +54,22 @@ func next[S any](t *testing.T, s *kates.Snapshots[S], into *S, wanted func() boo
 		}
 		select {
 		case <-s.Changed():
+		case <-look.C:
+			require.Empty(t, trouble(s.Status()), "the snapshot is not as wanted")
 		case <-deadline:
 			require.Fail(t, "the snapshot is not as wanted")
 		}
 	}
+}
+
+// trouble is what is wrong with queries of a watch. That one is not complete yet is no trouble.
+func trouble(status kates.Status) (errs []string) {
+	for _, q := range status.Queries {
+		if q.Error != "" {
+			errs = append(errs, q.Name+": "+q.Error)
+		}
+	}
+	return errs
 }
 
 func TestMetadataFieldsOfEveryFormWorkOnAClientThatCannotAskForThem(t *testing.T) {
