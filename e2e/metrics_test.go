@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -76,10 +77,10 @@ func poll(t testing.TB, condition func() bool, what string, is ...func() any) {
 		if time.Now().Before(deadline) {
 			continue
 		}
-		var instead []any
+		failure := "it does not come to be that " + what
 		for _, f := range is {
-			instead = append(instead, f())
+			failure += fmt.Sprintf("\nthere is %+v", f())
 		}
-		require.Fail(t, "it does not come to be that "+what, "%+v", instead)
+		require.Fail(t, failure)
 	}
 }
