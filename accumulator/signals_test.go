@@ -297,7 +297,7 @@ func TestWhatSomebodyHealsByHandIsThereWithinSeconds(t *testing.T) {
 					return nil
 				})
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), sim.Query("B", "bs"))
-				sim.After(20 * second) // by now a pause of a backoff would last until 25 s, or longer
+				sim.After(20 * second) // a backoff would now pause until 25 s or later
 				require.False(t, signalled(a))
 				healed.Store(true)
 				sim.After(4 * second)

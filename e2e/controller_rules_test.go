@@ -173,7 +173,7 @@ func TestControllersOfOneClientShareItsStreams(t *testing.T) {
 	reconciling(r, tell(two), hostsIn(r.ns)...)
 	receive(t, two)
 	assert.Len(t, r.faults.Requests(katestest.Match{Resource: "hosts", Verb: "watch"}), 1)
-	poll(t, func() bool { return len(r.faults.Requests(watches)) > 0 }, "it watches") // a list may be in before its watch is open
+	poll(t, func() bool { return len(r.faults.Requests(watches)) > 0 }, "a watch follows the list")
 	r.patchHost("h", `{"spec":{"hostname":"2-y"}}`)
 	receive(t, one)
 	receive(t, two)

@@ -212,7 +212,7 @@ func TestG11AWatchOutlivesItsLastUserByTheGraceAndTheClientEndsAll(t *testing.T)
 
 	s = newServer(t, kates.Tuning{Linger: time.Hour})
 	closers = s.eight(ns)
-	poll(t, func() bool { return s.open() == 4 }, "four watches are open") // a list is there before its watch
+	poll(t, func() bool { return s.open() == 4 }, "four watches are open")
 	asked := s.asked()
 	leave(closers)
 	s.eight(ns)

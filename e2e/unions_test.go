@@ -109,7 +109,7 @@ func TestG5G7AUnionFollowsWhatMovesBetweenItsSelectorsThoughOneWatchIsLate(t *te
 				moving.end()
 				f.arrive()
 				f.faults.Heal()
-				// What others made and deleted unread may be shown for a moment: see U5 in package coherence.
+				// What came and went unread may be shown for a moment (U5 in package coherence).
 				require.NoError(t, f.client.Sync(t.Context()))
 				f.arrive()
 				f.quiet()

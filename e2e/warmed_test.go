@@ -236,8 +236,8 @@ func (w *warmed) lived() {
 	w.client.Close()
 }
 
-// livedBusy is lived, while a config map changes. Without a watch cache no bookmark says that a quiet
-// kind has nothing new: a warm start would wait for as long as it may.
+// livedBusy is lived, while a config map changes. Without a watch cache no bookmark says that a
+// quiet kind has nothing new: a warm start would wait for as long as it may.
 func (w *warmed) livedBusy() {
 	w.t.Helper()
 	defer w.busy()()
