@@ -157,7 +157,10 @@ func TestProbesAndMetricsSayHowTheGatewayIs(t *testing.T) {
 		}
 		return m != nil
 	}, 2*time.Minute, 10*time.Millisecond)
-	require.Eventually(t, func() bool { return get(t, page, "/readyz") == "ok\n" }, 2*2*time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		text, err := ask(page, "/readyz") // not get: this is another goroutine
+		return err == nil && text == "ok\n"
+	}, 2*2*time.Minute, 10*time.Millisecond)
 	assert.Equal(t, "ok\n", get(t, page, "/healthz"))
 	assert.Contains(t, get(t, page, "/debug/kates/"), "<html")
 	metrics := get(t, page, "/metrics")
@@ -170,13 +173,20 @@ func TestProbesAndMetricsSayHowTheGatewayIs(t *testing.T) {
 
 func get(t *testing.T, host, path string) string {
 	t.Helper()
+	text, err := ask(host, path)
+	require.NoError(t, err)
+	return text
+}
+
+func ask(host, path string) (string, error) {
 	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := web.Get("http://" + host + path)
-	require.NoError(t, err)
+	if err != nil {
+		return "", err
+	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	return string(text)
+	return string(text), err
 }
 
 func TestTheStatusPageIsForThisMachineAlone(t *testing.T) {

@@ -128,8 +128,16 @@ func (w *world) delete(o kates.Object) {
 	require.NoError(w, w.client.Delete(w.Context(), o, nil))
 }
 
-// eventually waits.
+// eventually waits. The condition is asked in the goroutine of the test, so it may use require.
 func (w *world) eventually(is func() bool, what string) {
 	w.Helper()
-	require.Eventually(w, is, patience, 10*time.Millisecond, what)
+	deadline, look := time.After(patience), time.NewTicker(10*time.Millisecond)
+	defer look.Stop()
+	for !is() {
+		select {
+		case <-look.C:
+		case <-deadline:
+			require.Fail(w, "it takes too long", what)
+		}
+	}
 }
