@@ -145,3 +145,36 @@ func TestATurnFromBeforeAKeyWasThisReplicasIsMadeAnewAtOnce(t *testing.T) {
 		assert.Equal(t, []int{1}, attempted(t, s, func(*kates.Client, *corev1.ConfigMap) {}))
 	})
 }
+
+// ended is a shard whose membership ends when the test says so.
+type ended struct {
+	*single
+	end chan error
+}
+
+func (e *ended) Run(context.Context, keyed.Keys, func(error)) error { return <-e.end }
+
+func TestTheEndOfTheShardsCutsTheReconcilesUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := katestest.New(t).Client
+		root := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
+		require.NoError(t, client.Create(t.Context(), root, nil))
+		began, oops := time.Now(), errors.New("oops")
+		c, err := New(client, "test", func(ctx context.Context, _ *part) (Result, error) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Hour):
+			}
+			return Done, nil
+		})
+		require.NoError(t, err)
+		s := &ended{&single{taken: map[string]context.CancelFunc{}, owed: map[string]bool{}}, make(chan error, 1)}
+		c.plan.Shards = s
+		done := make(chan error, 1)
+		go func() { done <- c.Run(t.Context()) }()
+		synctest.Wait()
+		s.end <- oops
+		require.ErrorIs(t, <-done, oops)
+		assert.Less(t, time.Since(began), time.Minute, "of the bubble")
+	})
+}
