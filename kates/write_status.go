@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/patch"
+	"github.com/kates-go/kates/internal/wire"
 )
 
 // ErrDropped is the error of a write of a status of which the server has dropped a part. The error
@@ -61,7 +62,8 @@ func FindCondition(object any, conditionType string) *Condition {
 // A kind whose status has no conditions (Ingress, ResourceQuota) is an error: [ErrDropped].
 //
 // The conditions are about the object as given. A zero observedGeneration becomes its generation,
-// though there may be a newer one by now. If it has a UID, another object of its name is a
+// though there may be a newer one by now. It stays zero where the kind's conditions have no such
+// field in the client's scheme (those of Deployment, Node, Job, …). If the object has a UID, another object of its name is a
 // conflict ([IsConflict]). It is not modified. See [Client.Create] for what holds for every
 // write.
 func (c *Client) SetConditions(ctx context.Context, object any, set []Condition, opts ...WriteOption) error {
@@ -73,8 +75,10 @@ func (c *Client) SetConditions(ctx context.Context, object any, set []Condition,
 		return fmt.Errorf("set conditions: %w", err)
 	}
 	stated := slices.Clone(set)
+	t, known := wire.TypeOf(c.core.scheme, about.GroupVersionKind())
+	observe := !known || conditions.Observe(t)
 	for i := range stated {
-		if stated[i].ObservedGeneration == 0 {
+		if stated[i].ObservedGeneration == 0 && observe {
 			stated[i].ObservedGeneration = about.GetGeneration()
 		}
 	}

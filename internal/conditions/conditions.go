@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -163,6 +164,36 @@ func Shown(o objects.Object) bool {
 	*conditions = []Condition{{Type: "Shown"}}
 	u, err := jsonform.ToUnstructured(nil, v.Interface())
 	return err == nil && Find(u, "Shown") != nil
+}
+
+// Observe reports whether conditions of an object's Go type have an observedGeneration. Those of
+// many built-in kinds have none (Deployment, Node, Job). It is true if the type says nothing.
+func Observe(object reflect.Type) bool {
+	t := object
+	for _, name := range []string{"Status", "Conditions"} {
+		if t = pointedTo(t); t.Kind() != reflect.Struct {
+			return true
+		}
+		field, ok := t.FieldByName(name)
+		if !ok {
+			return true
+		}
+		t = field.Type
+	}
+	if t.Kind() != reflect.Slice || pointedTo(t.Elem()).Kind() != reflect.Struct {
+		return true
+	}
+	return slices.ContainsFunc(reflect.VisibleFields(pointedTo(t.Elem())), func(f reflect.StructField) bool {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		return name == "observedGeneration"
+	})
+}
+
+func pointedTo(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
 }
 
 // fieldOf returns a field of the struct itself. A field of an embedded struct does not count: it

@@ -1,6 +1,7 @@
 package conditions
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -129,5 +130,24 @@ func TestATypeShowsConditionsWhereItsJSONHasThemAndAllOfThem(t *testing.T) {
 	}
 	for _, object := range []objects.Object{&appsv1.Deployment{}, &corev1.ConfigMap{}, &corev1.Pod{}, &elsewhere{}, &inside{}, &metav1.PartialObjectMetadata{}} {
 		assert.False(t, Shown(object), "%T", object)
+	}
+}
+
+func TestConditionsOfManyBuiltInKindsHaveNoObservedGeneration(t *testing.T) {
+	for object, want := range map[any]bool{
+		&appsv1.Deployment{}: false, &appsv1.StatefulSet{}: false, &corev1.Node{}: false, &corev1.Service{}: true,
+		&policyv1.PodDisruptionBudget{}: true, &corev1.ConfigMap{}: true, &unstructured.Unstructured{}: true, new(string): true,
+		&struct {
+			Status *struct{ Conditions []*Condition }
+		}{}: true,
+		&struct {
+			Status struct{ Conditions []appsv1.ReplicaSetCondition }
+		}{}: false,
+		&struct {
+			Status struct{ Conditions map[string]string }
+		}{}: true,
+		&struct{ Status string }{}: true,
+	} {
+		assert.Equal(t, want, Observe(reflect.TypeOf(object)), "%T", object)
 	}
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -16,6 +18,7 @@ import (
 var conditionScenarios = []scenario{
 	{"G4SetConditionsMergesAndKeepsTransitionTimesWhileTheStatusStays", setConditions},
 	{"SetConditionsStatesTheGenerationThatWasLookedAtAndNeverAnOlderOne", conditionGenerations},
+	{"SetConditionsStatesNoGenerationWhereTheKindsConditionsHaveNone", conditionsWithoutGeneration},
 	{"SetConditionsOfBadInputIsAClearErrorAndWritesNothing", conditionsInvalid},
 	{"G4SetStatusWritesTheStatusAndNothingWhereItIsTheSame", setStatus},
 	{"ModifyStatusWritesNothingWhereNothingChanges", modifyStatusNothing},
@@ -112,6 +115,32 @@ func conditionGenerations(t *testing.T, e *env) {
 	require.NoError(t, e.client.SetConditions(e.ctx, looked, []kates.Condition{explicit}))
 	now(t, snapshots, snap)
 	assert.Equal(t, "Explicit", kates.FindCondition(shown(t, snap.Budgets, "b"), "Ready").Reason)
+}
+
+type deployments struct{ Deployments []*appsv1.Deployment }
+
+func conditionsWithoutGeneration(t *testing.T, e *env) {
+	d := &appsv1.Deployment{ObjectMeta: e.meta("d")}
+	d.Generation = 1 // a fake keeps it
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+	d.Spec.Template.Labels = map[string]string{"a": "b"}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+	e.foreignCreate(d)
+	snapshots, snap := watch[deployments](e, e.client, kates.Query{Name: "Deployments", Namespace: e.ns}), &deployments{}
+	awaitFirst(t, snapshots, snap)
+	require.Equal(t, int64(1), shown(t, snap.Deployments, "d").Generation)
+	ready := condition("Ready", "True", "Good")
+	require.NoError(t, e.client.SetConditions(e.ctx, shown(t, snap.Deployments, "d"), []kates.Condition{ready}))
+	now(t, snapshots, snap)
+	d = shown(t, snap.Deployments, "d")
+	require.Len(t, d.Status.Conditions, 1)
+	assert.Equal(t, "Good", d.Status.Conditions[0].Reason)
+	require.NoError(t, e.client.SetConditions(e.ctx, d, []kates.Condition{ready}))
+	unchanged(t, snapshots, snap)
+	ready.ObservedGeneration = 1 // it is asked for
+	err := e.client.SetConditions(e.ctx, d, []kates.Condition{ready})
+	require.ErrorIs(t, err, kates.ErrDropped)
+	assert.ErrorContains(t, err, "observedGeneration")
 }
 
 func conditionsInvalid(t *testing.T, e *env) {

@@ -22,6 +22,7 @@ var resources = map[string]schema.GroupVersionResource{
 	"Secret":              {Version: "v1", Resource: "secrets"},
 	"Service":             {Version: "v1", Resource: "services"},
 	"ResourceQuota":       {Version: "v1", Resource: "resourcequotas"},
+	"Deployment":          {Group: "apps", Version: "v1", Resource: "deployments"},
 	"Host":                {Group: "getambassador.io", Version: "v3alpha1", Resource: "hosts"},
 	"PodDisruptionBudget": {Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
 	"Tenant":              {Group: "example.kates.io", Version: "v1", Resource: "tenants"},
