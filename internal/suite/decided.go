@@ -30,6 +30,7 @@ var decided = map[string]string{
 	"FinalizersAreAddedAndRemovedAmongOthersAndNothingIsWrittenTwice": "patches",
 	"G4WhatTheServerDropsOfAStatusIsAnErrorAndTheRestIsStored":        "what a schema prunes",
 	"G4SetConditionsMergesAndKeepsTransitionTimesWhileTheStatusStays": "what a schema defaults",
+	"SetConditionsStatesNoGenerationWhereTheKindsConditionsHaveNone":  "what a schema prunes",
 	"G4AppliedFieldsAreInTheVeryNextUpdate":                           "server-side apply",
 	"G4ApplyOwnedCreatesChangesAndPrunesInTheVeryNextUpdate":          "server-side apply",
 	"ApplyOwnedNamesWhatItMayNotTakeAndDoesTheRest":                   "server-side apply",
