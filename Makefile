@@ -101,21 +101,23 @@ vet-darwin: ## go vet for macOS in every module
 staticcheck: build-staticcheck ## staticcheck in every module, at the version in tools/go.mod
 	@$(STAGE) "staticcheck" $(call in_each,$(LINTED)) "$(STATICCHECK)" -tags $(TAGS),soak ./...
 
-# All packages but one, which compiles documents (make readme), and all tests but one, which breaks
-# the library (make mutants).
-UNIT_TESTS = sh -c 'packages=$$($(GO) list ./...) || exit 1; \
+# All packages but those of $(1), and all tests but one, which breaks the library (make mutants).
+unit_tests = sh -c 'packages=$$($(GO) list ./...) || exit 1; \
 	exec "$(TESTGATE)" "$$@" -vet=off -tags $(TAGS) -skip "^TestMutantsAreCaught$$" -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) \
-		$$(echo "$$packages" | grep -v /internal/readme$$)' sh
+		$$(echo "$$packages" | grep -vE "$(1)")' sh
 
+# internal/readme compiles documents: make readme.
 .PHONY: unit
 unit: build-testgate ## unit tests, with the check of the lock order
-	@$(STAGE) "unit tests" $(UNIT_TESTS) -name "unit tests" -slowest 10 --
+	@$(STAGE) "unit tests" $(call unit_tests,/internal/readme$$) -name "unit tests" -slowest 10 --
 	@$(STAGE) "tests of tools" sh -c 'cd tools && exec "$(TESTGATE)" -name "tests of tools" -- -vet=off $(TESTFLAGS) ./...'
 
+# The race detector looks at how goroutines meet, and not at a hundred cases of each property.
 # Packages of many tests run in as many processes as there are cores.
 .PHONY: race
 race: build-testgate ## the unit tests with the race detector, in another order each time
-	@$(STAGE) "unit tests with -race" $(UNIT_TESTS) -name "unit tests with -race" -slowest 10 -split 60 -- -race -shuffle=on
+	@RAPID_CHECKS=10 $(STAGE) "unit tests with -race" $(call unit_tests,/internal/(readme|mutants)$$) \
+		-name "unit tests with -race" -slowest 10 -split 60 -- -race -shuffle=on
 
 .PHONY: extras
 extras: nginx $(TESTED:%=extras-in-%) ## unit tests of the nested modules, and their examples for a few seconds
