@@ -56,10 +56,10 @@ func TestG1G2WhatIsListedWhileNobodyKnowsOfWhichServerIsNotKept(t *testing.T) {
 		}
 		relist := func(err error) {
 			p.Mu.Lock()
-			away, p.Oldest = err, p.Rev+1
+			away = err
 			p.Mu.Unlock()
 			p.Touch("as", "a", 1)
-			p.Cut()
+			p.Relist()
 			sim.After(10 * time.Minute)
 			p.sameAsServer()
 		}
