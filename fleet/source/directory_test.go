@@ -218,3 +218,36 @@ func TestAFileThatHasNotChangedIsNotRead(t *testing.T) {
 		t.Error("another file of the same size and time is the same")
 	}
 }
+
+func TestFilesAreLookedAtAsOftenAsWithPollSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		f := newFleet(t, Directory(dir, WithPoll(time.Hour)))
+		synctest.Wait()
+		write(t, filepath.Join(dir, "a"), kubeconfig(t, "https://127.0.0.1:1"))
+		time.Sleep(59 * time.Minute)
+		synctest.Wait()
+		if f.Cluster("a") != nil {
+			t.Error("it was looked at before the hour was over")
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if f.Cluster("a") == nil {
+			t.Error("it was not looked at after an hour")
+		}
+	})
+}
+
+// Outside of a bubble, whose clock is not that of the files, one that has not changed is not read.
+func TestAFileIsSeenBesideOneThatHasNotChanged(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a"), kubeconfig(t, "https://127.0.0.1:1"))
+	f := newFleet(t, Directory(dir, WithPoll(0)))
+	eventually(t, f, "the first has joined", func() bool { return f.Cluster("a") != nil })
+	a := f.Cluster("a")
+	write(t, filepath.Join(dir, "b"), kubeconfig(t, "https://127.0.0.1:2"))
+	eventually(t, f, "the second has joined", func() bool { return f.Cluster("b") != nil })
+	if f.Cluster("a") != a {
+		t.Error("the first is another one")
+	}
+}
