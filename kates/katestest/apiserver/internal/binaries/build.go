@@ -58,7 +58,7 @@ func globQuoted(path string) string {
 // compile builds both binaries with one go command, which then uses all cores while the larger
 // one links.
 func (r recipe) compile(ctx context.Context, out string, lock held, progress io.Writer) error {
-	m := newMeter(progress, lock.note)
+	m := newMeter(progress, lock.writeProgress)
 	defer m.start()()
 	listed, err := r.run(ctx, lock, m, "list", "-deps", "-f", "{{.ImportPath}} {{.Stale}}", r.apiServer.pkg, r.etcd.pkg)
 	if err != nil {

@@ -30,9 +30,9 @@ func TestWhoWaitsSaysNowAndThenForWhom(t *testing.T) {
 			second.release()
 		}()
 		time.Sleep(lockPause / 2)
-		first.note("420 of 1,873 packages built")
+		first.writeProgress("420 of 1,873 packages built")
 		time.Sleep(lockPause)
-		first.note("all 1,873 packages built, linking")
+		first.writeProgress("all 1,873 packages built, linking")
 		time.Sleep(lockPause)
 		first.release()
 		<-ended

@@ -42,7 +42,7 @@ func lock(ctx context.Context, path string, waiting func(holder)) (held, error) 
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			h := held{f, thisProcess()}
-			h.note("")
+			h.writeProgress("")
 			return h, nil
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
@@ -62,8 +62,8 @@ func lock(ctx context.Context, path string, waiting func(holder)) (held, error) 
 	}
 }
 
-// note tells those who wait how far the holder is.
-func (h held) note(progress string) {
+// writeProgress tells those who wait how far the holder is.
+func (h held) writeProgress(progress string) {
 	h.by.Progress = progress
 	h.by.write(h.file)
 }

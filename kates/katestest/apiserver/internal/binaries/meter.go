@@ -50,7 +50,7 @@ func (m *meter) expect(total int, missing []string) {
 	for _, path := range missing {
 		m.missing[path] = true
 	}
-	m.tell()
+	m.printProgress()
 }
 
 // start begins to tell how far the build is, one line each meterPause. Its own clock makes it tell
@@ -68,7 +68,7 @@ func (m *meter) start() (stop func()) {
 				return
 			case <-tick.C:
 				m.mu.Lock()
-				m.tell()
+				m.printProgress()
 				m.mu.Unlock()
 			}
 		}
@@ -79,8 +79,8 @@ func (m *meter) start() (stop func()) {
 	}
 }
 
-// tell writes one line, for terminals and logs alike. The caller holds mu.
-func (m *meter) tell() {
+// printProgress writes one line, for terminals and logs alike. The caller holds mu.
+func (m *meter) printProgress() {
 	state := m.state()
 	fmt.Fprintf(m.to, "  after %s: %s\n", time.Since(m.begun).Round(time.Second), state)
 	m.note(state)
