@@ -215,7 +215,8 @@ func (m *model) deliverAll(t *rapid.T) {
 	}
 }
 
-// TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem runs an own and a foreign writer, watches with
+// TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem runs an own and a foreign writer,
+// watches with
 // and without a selector, and late answers, in random order.
 //
 // It takes 5,000 steps (2,000 under the race detector), or as many as the flag -steps says

@@ -244,7 +244,8 @@ func (m *unionModel) answer(t *rapid.T, i int) bool {
 	return true
 }
 
-// TestModelG4G5G6AUnionShowsTheTruthOfAVersionThatOnlyGrows lets one object move between the streams of
+// TestModelG4G5G6AUnionShowsTheTruthOfAVersionThatOnlyGrows lets one object move between the
+// streams of
 // a union, by own and foreign writes, while each stream and the reader run at their own pace.
 // Whatever the reader shows has to be the truth at some version, and that version never goes
 // back; absence too. When every stream has reached the newest version, it is the truth of that.

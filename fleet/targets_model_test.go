@@ -24,7 +24,8 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// TestModelG1G6TargetsShowWhatTheClustersHold lets owners want and drop targets while objects, rights and
+// TestModelG1G6TargetsShowWhatTheClustersHold lets owners want and drop targets while objects,
+// rights and
 // clusters come and go. After each step a reader either shows exactly what its cluster holds, or
 // says that this is not known. Once known, it stays so while the cluster stays. Whenever all is
 // quiet, each owner was activated whose targets have changed.

@@ -121,7 +121,8 @@ func TestASetPrunesWhatMeetsEveryConditionAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestASetPrunesNothingUnlessWhatIsWantedIsCertain: the wanted objects are not certain, or nobody wants
+// TestASetPrunesNothingUnlessWhatIsWantedIsCertain: the wanted objects are not certain, or nobody
+// wants
 // pruning.
 func TestASetPrunesNothingUnlessWhatIsWantedIsCertain(t *testing.T) {
 	now := metav1.Now()

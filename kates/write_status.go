@@ -63,7 +63,8 @@ func FindCondition(object any, conditionType string) *Condition {
 //
 // The conditions are about the object as given. A zero observedGeneration becomes its generation,
 // though there may be a newer one by now. It stays zero where the kind's conditions have no such
-// field in the client's scheme (those of Deployment, Node, Job, …). If the object has a UID, another object of its name is a
+// field in the client's scheme (those of Deployment, Node, Job, …). If the object has a UID,
+// another object of its name is a
 // conflict ([IsConflict]). It is not modified. See [Client.Create] for what holds for every
 // write.
 func (c *Client) SetConditions(ctx context.Context, object any, set []Condition, opts ...WriteOption) error {
