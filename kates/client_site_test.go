@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -296,6 +297,16 @@ func (s *site) watch(w http.ResponseWriter, r *http.Request, token, resource str
 	if s.watches[resource]--; s.watches[resource] == 0 {
 		s.gaps++
 	}
+}
+
+// watched waits until each stream of a rotated has one watch.
+func (s *site) watched(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.watches["configmaps"] == 2 && s.watches["secrets"] == 1
+	}, time.Minute, time.Millisecond)
 }
 
 // next waits for changes after a version.
