@@ -20,8 +20,9 @@ import (
 // "---" and end with "...", or JSON objects one after the other. No document is passed over.
 // Kinds that client-go's scheme knows, or that of [InScheme], become their Go types
 // (*corev1.Service …), all others *Unstructured. Documents that are empty or have only comments
-// are skipped. Lists (kind List, ServiceList …) give their items. As in kubectl's client, unknown
-// fields and repeated keys are no error.
+// are skipped. Lists (kind List, ServiceList …) give their items, at any depth; what has a name is
+// an object, whatever its kind is called. As in kubectl's client, unknown fields and repeated keys
+// are no error.
 //
 // A document, or an item of a list, that cannot be read is an error, and the objects of the others
 // are returned with it. [Strict] returns none then. The error joins those of all documents. Each

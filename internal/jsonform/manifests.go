@@ -48,7 +48,7 @@ func eachItem(content map[string]any, visit func(*unstructured.Unstructured) err
 		if content["items"] != nil && !isArray {
 			return errors.New("items is not a list")
 		}
-	case strings.HasSuffix(gvk.Kind, "List") && isArray:
+	case strings.HasSuffix(gvk.Kind, "List") && isArray && !named(u):
 		// The items of a typed list do not repeat their kind.
 		gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
 	default:
@@ -73,6 +73,10 @@ func eachItem(content map[string]any, visit func(*unstructured.Unstructured) err
 	}
 	return errors.Join(all...)
 }
+
+// named reports whether there is a name, or the beginning of one: an object has it, a list has not.
+// A custom kind may be called AllowList, and have items.
+func named(u *unstructured.Unstructured) bool { return u.GetName() != "" || u.GetGenerateName() != "" }
 
 // Typed decodes u into its Go type if scheme knows the kind, and returns u itself otherwise.
 func Typed(scheme *runtime.Scheme, u *unstructured.Unstructured) (Object, error) {

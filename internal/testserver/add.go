@@ -3,28 +3,35 @@ package testserver
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kates-go/kates/internal/testserver/kinds"
 	"github.com/kates-go/kates/internal/testserver/store"
 )
 
-// Add creates an object as a request would. A namespace that does not exist is made.
+// Add creates an object as a request would, and then gives it its status as another request would.
+// The status of a definition is the server's alone. A namespace that does not exist is made.
 func (s *Server) Add(content map[string]any) error {
 	o := &unstructured.Unstructured{Object: content}
 	k := s.kinds().OfKind(o.GroupVersionKind())
-	if k == nil {
+	switch {
+	case k == nil:
 		return fmt.Errorf("the server has no kind %s in %s", o.GetKind(), o.GetAPIVersion())
-	}
-	if k.Namespaced && o.GetNamespace() == "" {
+	case o.GetDeletionTimestamp() != nil:
+		return errors.New("it has a deletionTimestamp: no object begins as one that is being deleted; delete it")
+	case k.Namespaced && o.GetNamespace() == "":
 		o.SetNamespace("default")
-	}
-	if !k.Namespaced && o.GetNamespace() != "" {
+	case !k.Namespaced && o.GetNamespace() != "":
 		return fmt.Errorf("the kind is cluster-scoped, the object has a namespace")
 	}
 	if ns := o.GetNamespace(); ns != "" {
@@ -34,30 +41,53 @@ func (s *Server) Add(content map[string]any) error {
 			}
 		}
 	}
-	return s.post_(k.GVR(), o.GetNamespace(), content)
-}
-
-// post_ sends a POST to the server itself.
-func (s *Server) post_(r schema.GroupVersionResource, namespace string, content map[string]any) error {
-	raw, err := json.Marshal(content)
-	if err != nil {
+	made, err := s.ask(http.MethodPost, k, o.GetNamespace(), "", content)
+	if err != nil || !k.Has("status") || k.Storage == definitionsStored {
 		return err
 	}
-	p := "/apis/" + r.Group + "/" + r.Version
-	if r.Group == "" {
-		p = "/api/" + r.Version
+	return s.addStatus(k, made, content)
+}
+
+// addStatus gives a new object the fields of its status that the content has.
+func (s *Server) addStatus(k *kinds.Kind, made *unstructured.Unstructured, content map[string]any) error {
+	given, _ := content["status"].(map[string]any)
+	was, _ := made.Object["status"].(map[string]any)
+	status := maps.Clone(was)
+	if status == nil {
+		status = make(map[string]any, len(given))
+	}
+	maps.Copy(status, given)
+	if len(given) == 0 || reflect.DeepEqual(status, was) {
+		return nil
+	}
+	_, err := s.ask(http.MethodPatch, k, made.GetNamespace(), "/"+url.PathEscape(made.GetName())+"/status", map[string]any{"status": status})
+	return err
+}
+
+// ask sends a request to the server itself, and returns the object of the answer.
+func (s *Server) ask(method string, k *kinds.Kind, namespace, rest string, content map[string]any) (*unstructured.Unstructured, error) {
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	p := "/apis/" + k.Group + "/" + k.Version
+	if k.Group == "" {
+		p = "/api/" + k.Version
 	}
 	if namespace != "" {
 		p += "/namespaces/" + url.PathEscape(namespace)
 	}
-	request := httptest.NewRequest(http.MethodPost, p+"/"+r.Resource, bytes.NewReader(raw))
+	request := httptest.NewRequest(method, p+"/"+k.Resource+rest, bytes.NewReader(raw))
 	request.Header.Set("User-Agent", "kates-test")
+	if method == http.MethodPatch {
+		request.Header.Set("Content-Type", string(types.MergePatchType))
+	}
 	answer := httptest.NewRecorder()
 	s.ServeHTTP(answer, request)
-	if answer.Code == http.StatusCreated {
-		return nil
+	o := &unstructured.Unstructured{}
+	err = utiljson.Unmarshal(answer.Body.Bytes(), &o.Object)
+	if answer.Code < http.StatusBadRequest {
+		return o, err
 	}
-	var status struct{ Message string }
-	_ = json.Unmarshal(answer.Body.Bytes(), &status) // else the message is empty, and the code says it
-	return fmt.Errorf("%d: %s", answer.Code, status.Message)
+	return nil, fmt.Errorf("%d: %v", answer.Code, o.Object["message"]) // it is a Status, or the code says it all
 }

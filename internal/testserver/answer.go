@@ -42,7 +42,7 @@ func shown(k *kinds.Kind, content map[string]any, rv int64) map[string]any {
 func (s *Server) encode(k *kinds.Kind, f form, content map[string]any) ([]byte, error) {
 	switch f.as {
 	case "PartialObjectMetadata":
-		content = partial(content, "meta.k8s.io/"+f.version)
+		content = partial(k, content, "meta.k8s.io/"+f.version)
 	case "Table":
 		content = table(k, content)
 	}
@@ -89,9 +89,19 @@ func (s *Server) goType(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	return nil, fmt.Errorf("%s has no protobuf form", gvk)
 }
 
+// itemsOf are the objects of a list of a kind. An object may have a field items of its own: only
+// the kind tells an object from a list.
+func itemsOf(k *kinds.Kind, content map[string]any) (items []any, list bool) {
+	if content["kind"] != k.Kind+"List" {
+		return nil, false
+	}
+	items, list = content["items"].([]any)
+	return items, list
+}
+
 // partial is the metadata of an object, or of each object of a list.
-func partial(content map[string]any, apiVersion string) map[string]any {
-	items, list := content["items"].([]any)
+func partial(k *kinds.Kind, content map[string]any, apiVersion string) map[string]any {
+	items, list := itemsOf(k, content)
 	short := map[string]any{"apiVersion": apiVersion, "kind": "PartialObjectMetadata", "metadata": content["metadata"]}
 	if !list {
 		return short
@@ -107,7 +117,7 @@ func partial(content map[string]any, apiVersion string) map[string]any {
 	}
 	all := make([]any, len(items))
 	for i, item := range items {
-		all[i] = partial(item.(map[string]any), apiVersion)
+		all[i] = partial(k, item.(map[string]any), apiVersion)
 	}
 	short["items"] = all
 	return short
@@ -115,7 +125,7 @@ func partial(content map[string]any, apiVersion string) map[string]any {
 
 // table has the name and the age of each object, as a server shows kinds without columns.
 func table(k *kinds.Kind, content map[string]any) map[string]any {
-	items, list := content["items"].([]any)
+	items, list := itemsOf(k, content)
 	meta := content["metadata"]
 	if !list {
 		items = []any{content}
@@ -125,7 +135,7 @@ func table(k *kinds.Kind, content map[string]any) map[string]any {
 	rows := make([]any, len(items))
 	for i, item := range items {
 		m, _ := item.(map[string]any)["metadata"].(map[string]any)
-		rows[i] = map[string]any{"cells": []any{m["name"], m["creationTimestamp"]}, "object": partial(item.(map[string]any), "meta.k8s.io/v1")}
+		rows[i] = map[string]any{"cells": []any{m["name"], m["creationTimestamp"]}, "object": partial(k, item.(map[string]any), "meta.k8s.io/v1")}
 	}
 	column := func(name, kind, format string) any {
 		return map[string]any{"name": name, "type": kind, "format": format, "description": "", "priority": int64(0)}

@@ -3,47 +3,32 @@ package testserver
 import (
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/kates-go/kates/internal/testserver/rules"
 	"github.com/kates-go/kates/internal/testserver/store"
 )
 
-// addNamespace adds a namespace that every cluster has.
+// addNamespace adds a namespace that every cluster has. Its UID is new: that of kube-system is what
+// tells clusters apart.
 func (s *Server) addNamespace(name string) error {
 	k := s.kinds().Find(schema.GroupVersionResource{Version: "v1", Resource: namespacesStored})
 	if k == nil {
 		return errors.New("there is no kind Namespace")
 	}
 	c := map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}
-	if err := rules.Create(k, c, types.UID("00000000-0000-0000-0000-"+padded(name)), time.Now()); err != nil {
+	if err := rules.Create(k, c, uuid.NewUUID(), time.Now()); err != nil {
 		return err
 	}
 	_, err := s.store.Write(store.Key{Resource: namespacesStored, Name: name}, func(store.Object, int64) (map[string]any, bool, error) {
 		return c, true, nil
 	})
 	return err
-}
-
-// padded is a part of a UID that tells the first namespaces apart.
-func padded(name string) string {
-	n := 0
-	for _, c := range name {
-		n = n*31 + int(c)
-	}
-	digits := strings.Repeat("0", 12)
-	text := []byte(digits)
-	for i := len(text) - 1; i >= 0 && n > 0; i-- {
-		text[i] = "0123456789abcdef"[n%16]
-		n /= 16
-	}
-	return string(text)
 }
 
 // empty deletes what is in a namespace that is deleted. When nothing is left, it lets the

@@ -16,6 +16,8 @@ import (
 
 // state is the text of all objects of a server, without some.
 func state(ctx context.Context, config *rest.Config, without func(Call) bool) (string, error) {
+	config = rest.CopyConfig(config)
+	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil // no program reads deprecated kinds here
 	found, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return "", fmt.Errorf("read the state of the server: %w", err)

@@ -50,6 +50,10 @@ const host = "kubernetes.test:80"
 // defaults and subresources, or from [WithKinds], which takes any content. A namespace that
 // starting objects are in is made.
 //
+// Starting objects keep their status, but for definitions, whose status is the server's. As for any
+// new object, UIDs, versions and times are the server's own. One with a deletionTimestamp is an
+// error: create it, and delete it then. Each server is a cluster of its own ([kates.Client.ClusterUID]).
+//
 // Inside a synctest bubble its time is the bubble's.
 func NewServer(t testing.TB, options ...Option) *Server {
 	t.Helper()
@@ -81,9 +85,6 @@ func startServer(detector kates.Option, options []Option) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.uncontrolled {
-		api.Control()
-	}
 	if c.sharded {
 		api.ServeShards()
 	}
@@ -104,6 +105,9 @@ func startServer(detector kates.Option, options []Option) (*Server, error) {
 			s.Close()
 			return nil, err
 		}
+	}
+	if !c.uncontrolled {
+		api.Control() // all objects are there before it looks at their owners
 	}
 	return s, nil
 }
