@@ -54,7 +54,10 @@ func (c *control) Run(ctx context.Context) error {
 		return c.named(err)
 	}
 	defer c.finish()
-	ctx, grace, stop := c.plan.Shutdown.Begin(ctx, c.plan.Log)
+	ctx, grace, stop, err := c.plan.Shutdown.Begin(ctx, c.plan.Log)
+	if err != nil {
+		return c.named(err)
+	}
 	defer stop()
 	watch, end, err := keyed.Outlive(ctx, grace, c.plan.Open)
 	if err != nil {

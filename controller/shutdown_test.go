@@ -86,6 +86,14 @@ func TestRunReturnsWhenTheLastReconcileHasThoughThatDoesNotHeedItsContext(t *tes
 	})
 }
 
+func TestSignalsInABubbleAreAnErrorThatNamesTheOption(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c, err := controller.New(w.Client, "test", (&calls{}).reconcile, bySecret, kates.WithSignals())
+		require.NoError(t, err)
+		assert.ErrorContains(t, c.Run(w.Context()), `controller "test": WithSignals: `)
+	})
+}
+
 func TestADeadlineIsAnEndWithItsError(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c, err := controller.New(w.Client, "test", (&calls{}).reconcile, bySecret)

@@ -49,7 +49,10 @@ func Run[S any](ctx context.Context, f *Fleet, call func(ctx context.Context, sn
 		return fail(errors.New("WithWorkers is an option of RunEach: one snapshot has one function"))
 	}
 	config := plan.Config
-	ctx, grace, stop := config.Shutdown.Begin(ctx, config.Log)
+	ctx, grace, stop, err := config.Shutdown.Begin(ctx, config.Log)
+	if err != nil {
+		return fail(err)
+	}
 	defer stop()
 	snaps, end, err := keyed.Outlive(ctx, grace, func(life context.Context) (*Snapshots[S], error) {
 		return Watch[S](life, f, queries...)

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,6 +62,20 @@ func TestOneReplicaLeadsARunOfAFleet(t *testing.T) {
 		}
 		atRest()
 		all[1].expect("a/x:1")
+	})
+}
+
+func TestSignalsInABubbleAreAnErrorThatNamesTheOption(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, Options{})
+		each := runEach(t, f, newOutputs(t).call, kates.WithSignals())
+		atRest()
+		whole := Run(t.Context(), f, func(context.Context, *allMaps) error { return nil }, kates.WithSignals())
+		for _, err := range []error{each(), whole} {
+			if err == nil || !strings.Contains(err.Error(), "WithSignals: ") {
+				t.Error(err)
+			}
+		}
 	})
 }
 

@@ -39,11 +39,14 @@ type many struct {
 
 // start runs until ctx, or the fleet, ends, or an error is permanent.
 func (m *many) start(ctx context.Context, fail func(error) error) error {
-	ctx, grace, stop := m.plan.Shutdown.Begin(ctx, m.log)
+	ctx, grace, stop, err := m.plan.Shutdown.Begin(ctx, m.log)
+	if err != nil {
+		return fail(err)
+	}
 	defer stop()
 	m.grace, m.places = grace, make(map[string]*place)
 	m.idle, m.trigger = make(chan struct{}, 1), make(chan struct{}, 1)
-	err := m.plan.Standing(ctx, func() error {
+	err = m.plan.Standing(ctx, func() error {
 		if m.plan.Election == nil {
 			return m.lead(ctx, context.WithoutCancel(ctx))
 		}

@@ -72,7 +72,10 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	}
 	defer release()
 	config := settings.config(c, t.String(), c.core.log.WithValues("run", t.String()))
-	ctx, grace, stop := config.Shutdown.Begin(ctx, config.Log)
+	ctx, grace, stop, err := config.Shutdown.Begin(ctx, config.Log)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", t, err)
+	}
 	defer stop()
 	snapshots, end, err := keyed.Outlive(ctx, grace, func(life context.Context) (*Snapshots[S], error) {
 		return Watch[S](life, c.With(settings.watch...), settings.queries...)

@@ -62,7 +62,10 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 	}
 	defer release()
 	config := settings.config(c, t.String(), settings.logOf(c, "run", t.String()))
-	ctx, grace, stop := config.Shutdown.Begin(ctx, config.Log)
+	ctx, grace, stop, err := config.Shutdown.Begin(ctx, config.Log)
+	if err != nil {
+		return fmt.Errorf("run each %s: %w", t, err)
+	}
 	defer stop()
 	partitions, end, err := keyed.Outlive(ctx, grace, func(life context.Context) (*Partitions[S], error) {
 		return watchEach[S](life, c.With(settings.watch...), settings.queries, partition.Options{

@@ -316,7 +316,8 @@ func WithShutdownTimeout(d time.Duration) RunOption {
 // and SIGTERM), as the end of its context does. A second signal cancels the contexts of calls that
 // still run, if there is a shutdown timeout. A third one has the effect that it has in a program
 // without the option, which ends one whose function ignores its context. By default no signals are
-// handled. Several runs of a program may each have the option.
+// handled. Several runs of a program may each have the option. In a bubble of [testing/synctest],
+// where no signal can come, the run is an error: a test ends the context.
 func WithSignals(signals ...os.Signal) RunOption {
 	if len(signals) == 0 {
 		signals = []os.Signal{syscall.SIGINT, syscall.SIGTERM}

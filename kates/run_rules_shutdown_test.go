@@ -127,6 +127,21 @@ func TestALeaderThatLosesItsLeaseHasNoGrace(t *testing.T) {
 	}
 }
 
+func TestSignalsInABubbleAreAnErrorThatNamesTheOption(t *testing.T) {
+	for name, loop := range loops {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fake := katestest.New(t, katestest.WithClientOptions(silent))
+				err := loop(t.Context(), fake.Client, func(context.Context) error {
+					t.Error("the function is called")
+					return nil
+				}, kates.WithSignals())
+				assert.ErrorContains(t, err, "WithSignals: ")
+			})
+		})
+	}
+}
+
 func TestSignalsShutALoopDownInTwoStages(t *testing.T) {
 	for name, loop := range loops {
 		t.Run(name, func(t *testing.T) { // the runtime's signals are outside of every bubble

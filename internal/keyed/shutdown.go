@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/kates-go/kates/internal/tested"
 )
 
 // ErrAborted is the error of a loop that had to cancel the contexts of calls under way.
@@ -34,9 +36,16 @@ type Grace struct {
 	Aborted <-chan struct{} // closed when the period is to end at once
 }
 
+// ErrSignalsInABubble is the error of a run that is to listen to signals in a bubble. The runtime
+// sends a signal from outside of the bubble, which ends the process.
+var ErrSignalsInABubble = errors.New("WithSignals: signals cannot come into a bubble of testing/synctest: leave the option out there, and end the context")
+
 // Begin begins a run of a loop. Its context ends with ctx, or at the first signal. grace is nil if
 // the calls' contexts end with it. stop is called at the end of the run, and waits.
-func (s Shutdown) Begin(ctx context.Context, log logr.Logger) (run context.Context, grace *Grace, stop func()) {
+func (s Shutdown) Begin(ctx context.Context, log logr.Logger) (run context.Context, grace *Grace, stop func(), err error) {
+	if s.Signals != nil && tested.InBubble() {
+		return nil, nil, nil, ErrSignalsInABubble
+	}
 	run, cancel := context.WithCancel(ctx)
 	aborted := make(chan struct{})
 	grace = s.Whole
@@ -47,7 +56,7 @@ func (s Shutdown) Begin(ctx context.Context, log logr.Logger) (run context.Conte
 	return run, grace, func() {
 		deaf()
 		cancel()
-	}
+	}, nil
 }
 
 // listen calls the functions, one for each signal. stop ends that, and waits.

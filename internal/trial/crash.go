@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/internal/golden"
+	"github.com/kates-go/kates/internal/tested"
 )
 
 // Target is a server for one run of a program, and what happens there.
@@ -116,7 +117,7 @@ func (r *Run) again(ctx context.Context, config *rest.Config, program Program, o
 	if err := r.Stop(); err != nil {
 		return r, err
 	}
-	if InBubble() {
+	if tested.InBubble() {
 		synctest.Wait() // what the server does by itself is done
 	}
 	return Start(ctx, config, program, o, Crash{}), nil
@@ -129,7 +130,7 @@ func (o Options) end(ctx context.Context, reader *rest.Config, want []string, ph
 	began := time.Now()
 	for {
 		text, err := state(ctx, reader, o.Uncompared)
-		if err != nil || want == nil || text == want[phase] || InBubble() || time.Since(began) > o.Within {
+		if err != nil || want == nil || text == want[phase] || tested.InBubble() || time.Since(began) > o.Within {
 			return text, err
 		}
 		select {

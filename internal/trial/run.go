@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/internal/tested"
 )
 
 // Program is a program under test. It runs until ctx ends, or until it has done its work.
@@ -47,7 +49,7 @@ var errGoexit = errors.New("it has ended its goroutine (runtime.Goexit, as FailN
 // Start starts a program. It ends with ctx, or with Stop, which must be called.
 func Start(ctx context.Context, config *rest.Config, program Program, o Options, crash Crash) *Run {
 	r := &Run{
-		rec: newRecorder(ctx, o, InBubble(), crash), err: errGoexit,
+		rec: newRecorder(ctx, o, tested.InBubble(), crash), err: errGoexit,
 		label: fmt.Sprintf("%d", runs.Add(1)), done: make(chan struct{}),
 	}
 	of := r.rec.config(config)

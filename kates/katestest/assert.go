@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/golden"
-	"github.com/kates-go/kates/internal/trial"
+	"github.com/kates-go/kates/internal/tested"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -117,7 +117,7 @@ func Within(d time.Duration) WithinOption { return WithinOption(d) }
 
 // untilLimit is how long to wait, 0 for as long as the test may.
 func untilLimit(t testing.TB, options []UntilOption) (limit time.Duration) {
-	if trial.InBubble() {
+	if tested.InBubble() {
 		limit = time.Hour
 	} else if d, has := t.(interface{ Deadline() (time.Time, bool) }); has {
 		if end, ends := d.Deadline(); ends {

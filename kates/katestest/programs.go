@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/internal/trial"
+	"github.com/kates-go/kates/internal/tested"
 )
 
 // Program is a program under test: an operator, one loop of [kates.Run], a controller. It makes
@@ -175,7 +176,7 @@ func settings(options []ProgramOption) trial.Options { return settingsOf(options
 func settingsOf(options []ProgramOption) programSettings {
 	s := programSettings{ignored: slices.Clone(always), Options: trial.Options{Calls: 100, Classify: callOf}}
 	s.Options.Quiet, s.Options.Within = time.Second, 30*time.Second
-	if trial.InBubble() {
+	if tested.InBubble() {
 		s.Options.Quiet, s.Options.Within = 5*time.Minute, 24*time.Hour
 	}
 	for _, o := range options {

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kates-go/kates/internal/trial"
+	"github.com/kates-go/kates/internal/tested"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -118,7 +118,7 @@ func (s *Sequence[S]) All() []any { return slices.Clone(s.shown) }
 
 // settle waits until the watch has shown what follows from a step.
 func (s *Sequence[S]) settle(ctx context.Context) error {
-	if err := s.client.Sync(ctx); err != nil || !trial.InBubble() {
+	if err := s.client.Sync(ctx); err != nil || !tested.InBubble() {
 		return err
 	}
 	last := time.Now().Add(24 * time.Hour)
