@@ -31,6 +31,7 @@ import (
 	"github.com/kates-go/kates/internal/kinds"
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/tested"
 	"github.com/kates-go/kates/internal/wire"
 )
 
@@ -124,7 +125,9 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	requests.Applied = &wire.Applied{
 		Manager: managerOr(s.fieldManager), Mark: AppliedAnnotation, Put: c.applied.Entries.Put,
 	}
-	return s.client(c, requests), nil
+	client := s.client(c, requests)
+	tested.TellWitness(link.Transport(), client)
+	return client, nil
 }
 
 // NewClientFromDynamic returns a client on a dynamic client and a mapper: on client-go's fake

@@ -41,6 +41,7 @@ const (
 type Result struct {
 	Ended    Ended
 	Err      error // of the function
+	Panicked bool  // the error is a panic
 	Duration time.Duration
 }
 
@@ -51,6 +52,7 @@ type Observe func(ctx context.Context, c Call) (context.Context, func(Result))
 // Failure says how the last call of a key has failed.
 type Failure struct {
 	Key, ID, Error string
+	Panicked       bool
 	Attempt        int
 	At             time.Time
 	Since          time.Time // of the first failure in this row
@@ -197,7 +199,7 @@ func (c *Calls) begun(call Call) {
 func (c *Calls) end(call Call, r Result) {
 	failure := Failure{Key: call.Key, ID: call.ID, Attempt: call.Attempt, At: time.Now()}
 	if r.Ended == Failed || r.Ended == Terminal {
-		failure.Error = textOf(r.Err)
+		failure.Error, failure.Panicked = textOf(r.Err), r.Panicked
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -45,6 +45,7 @@ func (t *Tries) Call(ctx context.Context, ready time.Time, f func(ctx context.Co
 	stack, err := t.guarded(inner, f)
 	o, end = t.judge(ctx, log.WithValues("reconcileID", call.ID), stack, t.ofKey(err))
 	r = resultOf(o, err)
+	r.Panicked = stack != nil
 	return o, end
 }
 

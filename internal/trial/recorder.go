@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/internal/tested"
 )
 
 // ErrStopped is the error of all requests of a program that was stopped.
@@ -34,6 +36,7 @@ type recorder struct {
 	changed chan struct{} // closed and replaced when something below has changed
 	calls   []*Call       // without ignored ones
 	seen    map[string]map[string]any
+	clients []any
 	open    int // how many calls are not over
 	conns   map[net.Conn]struct{}
 	writes  int
@@ -108,6 +111,8 @@ func (r *recorder) cut() {
 	}
 }
 
+var _ tested.Witness = (*transport)(nil)
+
 // transport puts a recorder in front of a transport.
 type transport struct {
 	recorder *recorder
@@ -116,6 +121,17 @@ type transport struct {
 
 // WrappedRoundTripper lets client-go find the transport whose connections it closes.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// MadeClient implements [tested.Witness].
+func (t *transport) MadeClient(client any) {
+	t.recorder.mu.Lock()
+	defer t.recorder.mu.Unlock()
+	t.recorder.clients = append(t.recorder.clients, client)
+}
+
+// onItsWay is how long a call takes at least in a bubble. The clock stands still there while the
+// program works, and a program that writes the time would write the same one for ever.
+const onItsWay = time.Millisecond
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -135,6 +151,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if call == nil {
 		return t.next.RoundTrip(req)
+	}
+	if r.bubble {
+		time.Sleep(onItsWay)
 	}
 	if fate == sentOff {
 		req = req.WithContext(context.WithoutCancel(req.Context()))

@@ -24,9 +24,11 @@ type Options struct {
 	Classify   func(*http.Request) Call
 	Ignored    func(Call) bool // it does not count
 	Uncompared func(Call) bool // the object is no part of the end state; the call has no verb
-	Calls      int             // how many calls a program may make until it is settled
-	Quiet      time.Duration   // it is settled when it has made no call for so long
-	Within     time.Duration   // it has to settle in that time
+	// Idle says why a client of the program has nothing to do, nil if its work is done.
+	Idle   func(client any) error
+	Calls  int           // how many calls a program may make until it is settled
+	Quiet  time.Duration // it is settled when it has made no call for so long
+	Within time.Duration // it has to settle in that time
 }
 
 // Run is a program that runs.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"net/http"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,6 +35,9 @@ func NewLink(c *Connection) *Link {
 
 // Now returns the connection in use.
 func (l *Link) Now() *Connection { return l.now.Load() }
+
+// Transport is that of the connection in use.
+func (l *Link) Transport() http.RoundTripper { return l.Now().http.Transport }
 
 // Exchange makes another connection the one in use. The former one is closed when no request uses
 // it any more. Exchange does not wait for that.

@@ -2,6 +2,7 @@ package katestest
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -10,8 +11,10 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/trial"
+	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/tested"
+	"github.com/kates-go/kates/internal/trial"
+	"github.com/kates-go/kates/kates"
 )
 
 // Program is a program under test: an operator, one loop of [kates.Run], a controller. It makes
@@ -65,6 +68,10 @@ func Start(t testing.TB, server *Server, program Program, options ...ProgramOpti
 // more. It may make [Calls] until then, counted since it was started, or has settled last. Else
 // the test ends, and the failure shows the loop that the program is in: the calls of a round, what
 // each has changed, and how its object differs from that of the round before.
+//
+// A program that rests because it fails has not settled: a watch of one of its kates clients is not
+// complete, a function of a run or a controller has panicked at the last call for a key, or none of
+// its calls has succeeded. Outside of a bubble these have until [Within] to pass.
 //
 // In a bubble it is at rest if nothing comes for 5 minutes ([Quiet]), which is longer than the
 // pauses between tries of kates. A program that writes every hour needs a longer one.
@@ -182,6 +189,7 @@ func settingsOf(options []ProgramOption) programSettings {
 	for _, o := range options {
 		o.setProgram(&s)
 	}
+	s.Idle = idle
 	s.Ignored = func(c trial.Call) bool { return matchesAny(s.ignored, c) }
 	uncompared := slices.DeleteFunc(append(slices.Clone(s.ignored), events), func(m Match) bool { return m.Verb != "" })
 	s.Uncompared = func(c trial.Call) bool { return matchesAny(uncompared, c) }
@@ -196,6 +204,23 @@ func matchesAny(all []Match, c trial.Call) bool {
 func callOf(r *http.Request) trial.Call {
 	q := requestOf(r)
 	return trial.Call{Verb: q.Verb, Group: q.Group, Resource: q.Resource, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name, Query: q.Query}
+}
+
+// idle says why a client has nothing to do, nil if its work is done.
+func idle(client any) error {
+	c := client.(*kates.Client)
+	for _, loop := range kates.InspectLoops(c) {
+		done := loop.Ended[keyed.Succeeded] + loop.Ended[keyed.Requeued]
+		for _, f := range loop.Failing {
+			switch {
+			case f.Panicked:
+				return fmt.Errorf("the function of %s panics at each call, %d in a row so far: %s", loop.Name, f.Attempt, f.Error)
+			case done == 0:
+				return fmt.Errorf("no call of the function of %s has succeeded. The last error, after %d in a row: %s", loop.Name, f.Attempt, f.Error)
+			}
+		}
+	}
+	return c.Ready()
 }
 
 // inProcess sends requests to a handler, without a connection.
