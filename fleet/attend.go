@@ -160,8 +160,10 @@ func (a *attendant) refuse(c *Cluster, err error) {
 		f.mu.Unlock()
 	}
 	if news {
-		f.log.Error(err, "a cluster's configuration does not work", "cluster", a.seat.name, "goesOn", c != nil)
 		f.signalNow()
+	}
+	if news && a.refusals <= 1 { // later texts differ in a port, or a time
+		f.log.Error(err, "a cluster's configuration does not work", "cluster", a.seat.name, "goesOn", c != nil)
 	}
 }
 
@@ -219,9 +221,12 @@ func (a *attendant) probe(c *Cluster) bool {
 	}
 	if err != nil && !isAnswer(err) {
 		a.failures++
+		was := c.Health().Phase
 		if c.failed(err, a.failures > 1) {
-			f.log.Error(err, "a cluster does not answer", "cluster", c.name, "since", c.Health().Since)
 			f.signalNow()
+		}
+		if h := c.Health(); h.Phase != was {
+			f.log.Error(err, "a cluster does not answer", "cluster", c.name, "since", h.Since)
 		}
 		return false
 	}
@@ -235,9 +240,12 @@ func (a *attendant) probe(c *Cluster) bool {
 		c = a.cluster()
 		c.identify(uid) // it has answered
 	}
+	was := c.Health().Phase
 	if c.answered(time.Now()) {
-		f.log.Info("a cluster answers", "cluster", c.name)
 		f.signalNow()
+	}
+	if was != Up {
+		f.log.Info("a cluster answers", "cluster", c.name)
 	}
 	return true
 }
