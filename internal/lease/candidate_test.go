@@ -48,6 +48,20 @@ func TestOneCandidateLeadsAndAnotherWhenItResigns(t *testing.T) {
 	})
 }
 
+// TestALogHasTheNameOfTheLeaderAsItIs: who searches for an identity finds the lines of all replicas.
+func TestALogHasTheNameOfTheLeaderAsItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeases()
+		l.held(t, time.Now())
+		a := l.stand(t, "a")
+		<-time.After(time.Second)
+		l.set(func() {
+			assert.Contains(t, l.out.String(), `"following" "lease"="ns/lease" "leader"="other" "identity"="a"`)
+		})
+		a.Resign()
+	})
+}
+
 // A log may ask for the status of what it is told of.
 func TestG11TheLoggerIsCalledWithoutTheLockOfTheCandidate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -248,16 +248,15 @@ func (l *lock) lastError() error {
 
 // follow logs a new leader.
 func (l *lock) follow(found record) {
-	leader := found.holder
-	if leader != "" && !l.mine(found) {
-		leader = l.nameOf(found)
+	leader := ""
+	if found.holder != "" && !l.mine(found) {
+		leader = l.nameOf(found) // another one than a candidate here of the same identity
 	}
 	if leader == l.leader {
 		return
 	}
-	l.leader = leader
-	if leader != "" && leader != l.config.Identity {
-		l.config.Logger.Info("following", "lease", l.name(), "leader", leader, "identity", l.config.Identity)
+	if l.leader = leader; leader != "" {
+		l.config.Logger.Info("following", "lease", l.name(), "leader", found.holder, "identity", l.config.Identity)
 	}
 }
 

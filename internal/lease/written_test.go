@@ -117,6 +117,7 @@ func TestACandidateWaitsForACopyOfItsProcessAsForAnyOther(t *testing.T) {
 				assert.False(t, isClosed(b.Elected()))
 				assert.ErrorContains(t, b.Status().reason(), "another process holds it under the same identity")
 				l.set(func() { assert.Contains(t, l.out.String(), `"following"`) })
+				l.set(func() { assert.Contains(t, l.out.String(), fmt.Sprintf(`"leader"=%q`, a.config.Identity)) })
 				<-b.Elected()
 				assert.GreaterOrEqual(t, time.Since(start), 15*time.Second)
 				assert.Equal(t, *theirs.LeaseTransitions+1, *l.spec(t).LeaseTransitions, "a term of its own")
