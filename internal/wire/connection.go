@@ -91,9 +91,23 @@ func (c *Connection) Dynamic() dynamic.Interface { return dynamic.New(c.clients[
 func (c *Connection) Close() { c.open.Close(c.closeIdle) }
 
 func (c *Connection) closeIdle() {
-	c.http.CloseIdleConnections()
-	if c.http.Transport != nil {
-		utilnet.CloseIdleConnectionsFor(c.http.Transport)
+	closeIdle(c.http.Transport)
+	closeIdle(c.open.beneath) // a wrapper of the caller's need not show it
+}
+
+// closeIdle closes the idle connections of a transport, or of the one that it wraps. It leaves a
+// transport alone that shows neither. The function of apimachinery logs a warning then.
+func closeIdle(t http.RoundTripper) {
+	for t != nil {
+		switch is := t.(type) {
+		case interface{ CloseIdleConnections() }:
+			is.CloseIdleConnections()
+			return
+		case utilnet.RoundTripperWrapper:
+			t = is.WrappedRoundTripper()
+		default:
+			return
+		}
 	}
 }
 

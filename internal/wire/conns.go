@@ -20,7 +20,8 @@ import (
 // the connection idle, and nothing says when. So Close asks for the connections to be closed until
 // none is left.
 type Conns struct {
-	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	beneath http.RoundTripper // the transport that dials; nil if the caller has made it
 
 	mu       lockorder.Mutex[lockorder.Connections]
 	open     map[*conn]bool
@@ -57,7 +58,10 @@ func Count(config *rest.Config) *Conns {
 	}
 	config.Dial = c.connect
 	config.WrapTransport = transport.Wrappers(
-		func(next http.RoundTripper) http.RoundTripper { return &counting{next, c} },
+		func(next http.RoundTripper) http.RoundTripper {
+			c.beneath = next
+			return &counting{next, c}
+		},
 		config.WrapTransport)
 	return c
 }
