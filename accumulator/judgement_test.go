@@ -37,7 +37,11 @@ func TestAPredicateIsAskedOncePerChangeAndStaysInForce(t *testing.T) {
 		synctest.Wait()
 		r, err := a.Update(t.Context(), &snap, notX)
 		require.NoError(t, err)
-		assert.False(t, r.Changed, "a change that is left out changes nothing")
+		assert.True(t, r.Changed, "a change of what it leaves out counts")
+		assert.Empty(t, r.Differences)
+		r, err = a.Update(t.Context(), &snap, notX)
+		require.NoError(t, err)
+		assert.False(t, r.Changed)
 		s.Touch("as", "x", 2)
 		synctest.Wait()
 		update(t, a, &snap)
@@ -52,6 +56,34 @@ func TestAPredicateIsAskedOncePerChangeAndStaysInForce(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, r.Differences, 1)
 		assert.Nil(t, r.Differences[0].New, "what no longer passes is a delete")
+	})
+}
+
+func TestWhatAPredicateWithReasonsLeavesOutInSilenceIsNoChange(t *testing.T) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		s.Create("as", sim.Thing("x"))
+		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		synctest.Wait()
+		silent := Judge(func(*unstructured.Unstructured) (bool, error) { return false, nil })
+		counts := Pass(func(*unstructured.Unstructured) bool { return false })
+		var snap one
+		changed := func(j *Judgement) bool {
+			r, err := a.Update(t.Context(), &snap, j)
+			require.NoError(t, err)
+			return r.Changed
+		}
+		assert.True(t, changed(silent), "the first one")
+		s.Touch("as", "x", 1)
+		synctest.Wait()
+		assert.False(t, changed(silent))
+		changed(counts)
+		s.Touch("as", "x", 2)
+		synctest.Wait()
+		assert.True(t, changed(counts), "from the predicate that has judged last")
+		changed(silent)
+		s.Touch("as", "x", 3)
+		synctest.Wait()
+		assert.False(t, changed(silent))
 	})
 }
 

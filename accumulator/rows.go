@@ -172,7 +172,7 @@ func (a *Accumulator) again(i row, old snapshot.Row) (snapshot.Row, bool) {
 	switch {
 	case err == nil && pass && old.Shown():
 		return old, false
-	case err == nil && !pass && old.Excluded:
+	case err == nil && !pass && old.Excluded && old.Counts == a.judgement.counts:
 		return old, false
 	}
 	now := a.rowAs(i, old.Source, pass, err)
@@ -191,7 +191,7 @@ func (a *Accumulator) rowAs(i row, o stream.Object, pass bool, err error) snapsh
 	case err != nil:
 		return snapshot.Row{Source: o, Err: err}
 	case !pass:
-		return snapshot.Row{Source: o, Excluded: true}
+		return snapshot.Row{Source: o, Excluded: true, Counts: a.judgement.counts}
 	}
 	return a.convert(i, o)
 }

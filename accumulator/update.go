@@ -35,6 +35,7 @@ type Predicate func(*unstructured.Unstructured) (pass bool, why error)
 // Judgement sets the predicate of an Update. It stays in force until it is replaced.
 type Judgement struct {
 	predicate Predicate
+	counts    bool           // a change of an object that it leaves out is one of the snapshot
 	place     uintptr        // of the code
 	function  unsafe.Pointer // the code and what it has captured
 }
@@ -53,17 +54,18 @@ func Judge(f Predicate) *Judgement {
 	if f == nil {
 		return &Judgement{}
 	}
-	return &Judgement{f, reflect.ValueOf(f).Pointer(), stream.FuncPointer(f)}
+	return &Judgement{predicate: f, place: reflect.ValueOf(f).Pointer(), function: stream.FuncPointer(f)}
 }
 
-// Pass is [Judge] for a predicate without reasons.
+// Pass is [Judge] for a predicate without reasons. It may have noted one by itself for an object
+// that it leaves out, so each change of such an object is a change of the snapshot.
 func Pass(f func(*unstructured.Unstructured) bool) *Judgement {
 	if f == nil {
 		return &Judgement{}
 	}
 	return &Judgement{
-		func(u *unstructured.Unstructured) (bool, error) { return f(u), nil },
-		reflect.ValueOf(f).Pointer(), stream.FuncPointer(f),
+		predicate: func(u *unstructured.Unstructured) (bool, error) { return f(u), nil },
+		counts:    true, place: reflect.ValueOf(f).Pointer(), function: stream.FuncPointer(f),
 	}
 }
 
@@ -145,8 +147,8 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Resu
 			f.Shown.present, result.Changed = !t.Absent, true
 		}
 		rows := a.rows(row{b, i}, t, f.Shown.judged)
-		f.Shown.judged = a.judgements // a field without a batch is judged with its next one
-		diffs, changed := a.apply(f, rows)
+		f.Shown.judged = a.judgements      // a field without a batch is judged with its next one
+		diffs, changed := a.apply(f, rows) // also of what is left out
 		faults = faults || changed
 		for _, c := range rows {
 			if c.Row != nil && c.Row.Err != nil {

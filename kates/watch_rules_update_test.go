@@ -230,7 +230,8 @@ func TestAPredicateSeesTheServersObjectAndStaysInForce(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), service("a", "z"), nil))
 	changed, err = acc.Update(t.Context(), &snap)
 	require.NoError(t, err)
-	assert.False(t, changed, "in force for a plain Update, and what it leaves out is no change")
+	assert.True(t, changed, "in force for a plain Update, and what it leaves out counts")
+	assert.Len(t, snap.Services, 1)
 	changed, err = acc.FilteredUpdate(t.Context(), &snap, &deltas, nil)
 	require.NoError(t, err)
 	assert.True(t, changed)
@@ -257,6 +258,7 @@ func TestAPredicateMadeAnewForEachCallJudgesOnlyWhatHasChanged(t *testing.T) {
 	assert.True(t, update())
 	assert.False(t, update())
 	require.NoError(t, c.Create(t.Context(), service("a", "z"), nil))
+	assert.True(t, update(), "there is another one that it leaves out")
 	assert.False(t, update())
 	assert.Equal(t, 3, asked, "once per change")
 

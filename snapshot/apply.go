@@ -9,11 +9,11 @@ import (
 
 // Apply makes the changes. They may be in any order, one for each key; Apply neither keeps nor
 // modifies them. It returns the visible changes in key order, and whether the result of Invalid
-// changed.
+// changed, or an excluded object that counts.
 //
 // There is no diff for a key that is shown neither before nor after, nor for a row with the same
 // source and the same value as before. Values must come from Convert for this table's query.
-func (t *Table) Apply(changes []Change) (diffs []Diff, invalidChanged bool) {
+func (t *Table) Apply(changes []Change) (diffs []Diff, leftOutChanged bool) {
 	if len(changes) == 0 {
 		return nil, false
 	}
@@ -40,10 +40,10 @@ func (t *Table) Apply(changes []Change) (diffs []Diff, invalidChanged bool) {
 	}
 	if len(p.leftOut) > 0 {
 		t.leftOut = splice(t.leftOut, p.leftOut, func(r *Row) Row {
-			return Row{Source: r.Source, Err: r.Err, Excluded: r.Excluded}
+			return Row{Source: r.Source, Err: r.Err, Excluded: r.Excluded, Counts: r.Counts}
 		})
 	}
-	return p.diffs, p.invalidChanged
+	return p.diffs, p.invalidChanged || p.countsChanged
 }
 
 // inKeyOrder returns the changes sorted by key. It returns the same slice if that is sorted.
@@ -76,6 +76,7 @@ type plan struct {
 	shown, leftOut  []edit
 	diffs           []Diff
 	invalidChanged  bool
+	countsChanged   bool // an excluded object that counts has changed
 }
 
 // add plans one change.
@@ -130,6 +131,7 @@ func (p *plan) addLeftOut(e edit) {
 	}
 	if !sameLeftOut(before, after) { // a missing row has no source
 		p.leftOut = append(p.leftOut, e)
+		p.countsChanged = p.countsChanged || before.Counts || after.Counts
 	}
 }
 

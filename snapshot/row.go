@@ -26,6 +26,8 @@ type Row struct {
 	Err error
 	// Excluded says that the predicate left the object out.
 	Excluded bool
+	// Counts says that a change of an excluded object is one of the snapshot.
+	Counts bool
 }
 
 // Shown reports whether the object is in the snapshot.
@@ -55,7 +57,7 @@ func sameFault(a, b Row) bool {
 
 // sameLeftOut reports whether two rows are left out for the same reason.
 func sameLeftOut(a, b Row) bool {
-	if a.Source != b.Source || a.Excluded != b.Excluded || (a.Err == nil) != (b.Err == nil) {
+	if a.Source != b.Source || a.Excluded != b.Excluded || a.Counts != b.Counts || (a.Err == nil) != (b.Err == nil) {
 		return false
 	}
 	return a.Err == nil || sameFault(a, b)
