@@ -3,6 +3,7 @@ package lease
 import (
 	"bytes"
 	"context"
+	"math"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -89,7 +90,7 @@ func (c *campaign) try(ctx context.Context) bool {
 		c.lock.waits()
 		return false
 	}
-	mine.transitions = found.transitions + 1
+	mine.transitions = next(found.transitions)
 	if c.holds() && c.goesOn() {
 		mine.acquired, mine.transitions = found.acquired, found.transitions
 	}
@@ -98,6 +99,10 @@ func (c *campaign) try(ctx context.Context) bool {
 	}
 	return err == nil
 }
+
+// next is the number of the next term. The server takes no number below zero, so the largest one
+// stays: then the times alone tell the terms apart.
+func next(term int32) int32 { return max(0, term, min(term, math.MaxInt32-1)+1) }
 
 func (c *campaign) observe(r record) { c.observed, c.since = r, time.Now() }
 

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,6 +84,47 @@ func TestALeaseExpiresByWhenItWasSeenUnchangedAndNotByItsHoldersClock(t *testing
 }
 
 // TestALeaseExpiresAfterTheDurationOfItsHolder: that of a candidate may be another one.
+// TestALeaseOfAForeignProgramIsLedWhateverItsNumbersAre: the server takes no number of terms below
+// zero.
+func TestALeaseOfAForeignProgramIsLedWhateverItsNumbersAre(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*record)
+		want   int32
+	}{
+		"the last term":              {func(r *record) { r.transitions = math.MaxInt32 }, math.MaxInt32},
+		"the one before":             {func(r *record) { r.transitions = math.MaxInt32 - 1 }, math.MaxInt32},
+		"a negative term":            {func(r *record) { r.transitions = -7 }, 0},
+		"the smallest term":          {func(r *record) { r.transitions = math.MinInt32 }, 0},
+		"no duration":                {func(r *record) { r.seconds = 0 }, 4},
+		"a negative duration":        {func(r *record) { r.seconds = math.MinInt32 }, 4},
+		"renewed in the far future":  {func(r *record) { r.renewed = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) }, 4},
+		"never renewed nor acquired": {func(r *record) { r.renewed, r.acquired = time.Time{}, time.Time{} }, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLeases()
+				l.held(t, time.Now())
+				l.copied(t, c.change)
+				a := l.stand(t, "a")
+				<-a.Elected()
+				assert.Equal(t, c.want, *l.spec(t).LeaseTransitions)
+				<-time.After(time.Minute)
+				require.False(t, isClosed(a.Lost()), "and it goes on")
+				a.Resign()
+				b := l.stand(t, "b")
+				<-b.Elected()
+				assert.GreaterOrEqual(t, *l.spec(t).LeaseTransitions, c.want)
+				b.Resign()
+			})
+		})
+	}
+}
+
+func TestALeaseDurationThatALeaseCannotHaveIsAnError(t *testing.T) {
+	s := Settings{Namespace: "ns", LeaseDuration: (math.MaxInt32 + 1) * time.Second}
+	assert.ErrorContains(t, s.Complete(), "a Lease has 2147483647 seconds at most")
+}
+
 func TestALeaseExpiresAfterTheDurationOfItsHolder(t *testing.T) {
 	for _, own := range []time.Duration{4 * time.Second, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {

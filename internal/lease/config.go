@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -70,6 +71,8 @@ func (s *Settings) Complete() error {
 	switch {
 	case s.LeaseDuration < time.Second || s.LeaseDuration%time.Second != 0:
 		return fmt.Errorf("LeaseDuration is %s: it must be whole seconds, as a Lease has it", s.LeaseDuration)
+	case s.LeaseDuration > math.MaxInt32*time.Second:
+		return fmt.Errorf("LeaseDuration is %s: a Lease has %d seconds at most", s.LeaseDuration, math.MaxInt32)
 	case s.RetryPeriod <= 0:
 		return fmt.Errorf("RetryPeriod is %s: it must be positive", s.RetryPeriod)
 	case s.RenewDeadline >= s.LeaseDuration:

@@ -51,6 +51,10 @@ func (p *plan) String() string {
 	return fmt.Sprintf("%d %s %s %s", p.number, p.proposer, strings.Join(p.members, ","), strings.Join(cuts, ","))
 }
 
+// mostNumber is more than a plan has ever had as its number. The number after a larger one might be
+// none, and then no plan could follow.
+const mostNumber = 1 << 62
+
 // parsePlan reads what String writes, nil if the text is no plan.
 func parsePlan(text string) *plan {
 	parts := strings.Split(text, " ")
@@ -58,7 +62,7 @@ func parsePlan(text string) *plan {
 		return nil
 	}
 	number, err := strconv.ParseUint(parts[0], 10, 64)
-	if err != nil {
+	if err != nil || number > mostNumber {
 		return nil
 	}
 	p := &plan{number: number, proposer: parts[1], members: strings.Split(parts[2], ",")}

@@ -51,7 +51,8 @@ func TestALeaseIsReadWithThePlansThatWereWritten(t *testing.T) {
 	assert.Equal(t, next, p.next)
 	assert.Equal(t, string(shardrange.Namespace), p.by)
 	assert.Equal(t, []shardrange.Load{{Hash: 7, Objects: 3}}, p.loads)
-	for _, text := range []string{"", "1 a a", "1 a a 1:0", "1 a a 0:1", "1 a b,a 0:0", "x a a 0:0", "1 a a 0:0,0:0", "01 a a 0:0", "1  a 0:0"} {
+	for _, text := range []string{"", "1 a a", "1 a a 1:0", "1 a a 0:1", "1 a b,a 0:0", "x a a 0:0", "1 a a 0:0,0:0", "01 a a 0:0", "1  a 0:0",
+		"18446744073709551615 a a 0:0", "9223372036854775807 a a 0:0"} { // no plan could follow them
 		assert.Nil(t, parsePlan(text), text)
 	}
 }
