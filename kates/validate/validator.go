@@ -72,8 +72,9 @@ func (v *Validator) add(o kates.Object) error {
 
 // Validate validates an object of any form that has an apiVersion and a kind: a Go type,
 // *kates.Unstructured, map[string]any, any struct with the right JSON. The object is not modified.
-// An object of a kind that is built into the server is valid. An unknown kind is an error, and so
-// is a version that is not served.
+// An object of a kind without a definition is valid, as that of a kind that is built into the
+// server. With a client, a kind that the cluster does not know is an error. A version that the
+// definition does not serve is an error.
 //
 // The error of an invalid object wraps an Aggregate (k8s.io/apimachinery/pkg/util/errors) of a
 // *field.Error for each thing that is wrong, in the order of their text. If a field is missing or
@@ -126,8 +127,11 @@ func (v *Validator) schemaOf(
 	if s, ok := v.static[kind]; ok {
 		return s, nil
 	}
+	if v.client == nil && v.defines(kind.GroupKind()) {
+		return nil, fmt.Errorf("no static definition of %s serves version %s", kind.GroupKind(), kind.Version)
+	}
 	if v.client == nil {
-		return nil, fmt.Errorf("there is no definition of %s", kind)
+		return nil, nil
 	}
 	mapper := meta.ToRESTMapperWithContext(v.client.RESTMapper())
 	mapping, err := mapper.RESTMappingWithContext(ctx, kind.GroupKind(), kind.Version)
@@ -135,13 +139,23 @@ func (v *Validator) schemaOf(
 	case err != nil:
 		return nil, err
 	case !strings.Contains(kind.Group, "."):
-		return nil, nil // no custom kind has such a group
+		return nil, nil // the server takes no definition of such a group
 	}
 	d, err := v.definition(ctx, mapping.Resource.GroupResource())
 	if err != nil {
 		return nil, err
 	}
 	return d.schema(kind.Version)
+}
+
+// defines reports whether a static definition has some version of a kind.
+func (v *Validator) defines(kind schema.GroupKind) bool {
+	for known := range v.static {
+		if known.GroupKind() == kind {
+			return true
+		}
+	}
+	return false
 }
 
 // Close ends the watches of definitions.

@@ -219,9 +219,30 @@ func TestAValidatorNeedsDefinitions(t *testing.T) {
 	assert.Error(t, err)
 	_, err = validate.NewValidator(nil, []kates.Object{&kates.Pod{}})
 	assert.ErrorContains(t, err, "static definition 0")
+}
+
+// TestAnObjectWithoutADefinitionIsValid: a definition alone says what is wrong, whatever the group is
+// called.
+func TestAnObjectWithoutADefinitionIsValid(t *testing.T) {
 	v, err := validate.NewValidator(nil, []kates.Object{widgets(t)})
 	require.NoError(t, err)
-	assert.ErrorContains(t, v.Validate(t.Context(), &kates.Pod{}), "there is no definition")
+	for _, kind := range []string{
+		"v1 Service", "v1 Secret", "apps/v1 Deployment", "networking.k8s.io/v1 Ingress", "gateway.networking.k8s.io/v1 Gateway",
+		"validate.kates.io/v1 Other", "other.kates.io/v1 Widget", "widgets/v1 Widget",
+	} {
+		apiVersion, kind, _ := strings.Cut(kind, " ")
+		o := kates.NewUnstructured(kind, apiVersion)
+		o.SetName("x")
+		assert.NoError(t, v.Validate(t.Context(), o), apiVersion+" "+kind)
+	}
+	assert.NoError(t, v.Validate(t.Context(), &kates.Pod{}))
+	assert.Error(t, v.Validate(t.Context(), widget(t, "{}")), "this kind has one")
+
+	live, err := validate.NewValidator(katestest.NewClient(t), []kates.Object{widgets(t)})
+	require.NoError(t, err)
+	defer live.Close()
+	assert.NoError(t, live.Validate(t.Context(), &kates.Pod{}))
+	assert.Error(t, live.Validate(t.Context(), kates.NewUnstructured("Other", "other.kates.io/v1")), "the cluster does not know it")
 }
 
 func TestTheTypesOfDefinitionsAreThoseOfKubernetes(t *testing.T) {
