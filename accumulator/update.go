@@ -2,6 +2,7 @@ package accumulator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -90,8 +92,8 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 		}
 	}()
 	v := reflect.ValueOf(target)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		return Result{}, fmt.Errorf("the target of an update is a non-nil pointer to a struct, not %T", target)
+	if err := checkTarget(v); err != nil {
+		return Result{}, err
 	}
 	if err := a.collector.Enter(ctx); err != nil {
 		return Result{}, err
@@ -115,6 +117,19 @@ func (a *Accumulator) Update(ctx context.Context, target any, j *Judgement) (Res
 	a.prepare(fields) // last: the copy is for the time in which the caller works with the snapshot
 	atRest = a.collector.AtRest()
 	return result, nil
+}
+
+// checkTarget returns an error unless an update can fill the struct that target points to.
+func checkTarget(target reflect.Value) error {
+	switch {
+	case !target.IsValid():
+		return errors.New("the target of an update is nil: want a pointer to a struct")
+	case target.Kind() != reflect.Pointer || target.Type().Elem().Kind() != reflect.Struct:
+		return fmt.Errorf("the target of an update is a pointer to a struct, not %s", object.TypeName(target.Type()))
+	case target.IsNil():
+		return fmt.Errorf("the target of an update is a nil %s: want a pointer to a struct", object.TypeName(target.Type()))
+	}
+	return nil
 }
 
 // refresh updates the tables and fills the target.

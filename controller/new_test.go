@@ -63,6 +63,19 @@ type (
 		A    *corev1.ConfigMap `kates:",root"`
 		B, C controller.Info
 	}
+	untaggedRoot struct{ A *corev1.ConfigMap }
+	infoPointer  struct {
+		A *corev1.ConfigMap `kates:",root"`
+		B *controller.Info
+	}
+	infoSlice struct {
+		A *corev1.ConfigMap `kates:",root"`
+		B []controller.Info
+	}
+	interfaces struct {
+		A *corev1.ConfigMap `kates:",root"`
+		B []kates.Object    `kates:",owned"`
+	}
 	ownKind struct {
 		A *corev1.ConfigMap     `kates:",root"`
 		B []*kates.Unstructured `kates:"cm,owned"`
@@ -104,9 +117,14 @@ func TestWhatIsWrongWithTheStructOrAnOptionIsAnErrorOfNew(t *testing.T) {
 		"field A: neither its type nor its tag nor its query says a kind":                                                                       made[kindless],
 		"field B: what is owned is a slice or a map, not *v1.Deployment":                                                                        made[oneOwned],
 		"field B: what is owned is a slice or a map, not kates.Lookup[*k8s.io/api/core/v1.Secret]":                                              made[lookedUp],
-		"field C: there is another one of type controller.Info":                                                                                 made[twoInfos],
-		"field B: there is another one of that name":                                                                                            made[twoBs],
-		"a snapshot is a struct, not string":                                                                                                    made[string],
+		"field A: it has type *v1.ConfigMap: a query fills a slice, a map, a list or a Lookup; want []*v1.ConfigMap; " +
+			"or, if it is the root, the tag `kates:\",root\"`; or, if it is no query, the tag `kates:\"-\"`": made[untaggedRoot],
+		"field B has type *controller.Info: want controller.Info":                                                                            made[infoPointer],
+		"field B has type []controller.Info: want controller.Info":                                                                           made[infoSlice],
+		"field B: it has type []kates.Object: kates.Object is an interface, which does not say what an object becomes; want []*unstructured": made[interfaces],
+		"field C: there is another one of type controller.Info":                                                                              made[twoInfos],
+		"field B: there is another one of that name":                                                                                         made[twoBs],
+		"a snapshot is a struct, not string":                                                                                                 made[string],
 	} {
 		ofNew, _ := of(t)
 		assert.ErrorContains(t, ofNew, text)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -17,6 +18,8 @@ type shape struct {
 	fields []shapeField
 
 	missing, deltas, invalid []int // the indexes of those fields, if any
+
+	unfilled []string // fields that look like the others, and are not exported
 }
 
 // shapeField is a field that holds objects of all clusters.
@@ -57,7 +60,13 @@ func shapeOf(t reflect.Type) (*shape, error) {
 			if _, tagged := sf.Tag.Lookup("kates"); tagged {
 				return nil, fmt.Errorf("field %s has a kates tag but is not exported", sf.Name)
 			}
+			if meant(sf.Type) != nil || holdsObjects(sf.Type) {
+				s.unfilled = append(s.unfilled, sf.Name)
+			}
 			continue
+		}
+		if want := meant(sf.Type); want != nil {
+			return nil, fmt.Errorf("field %s has type %s: want %s; or, if it is no such field, the tag `kates:\"-\"`", sf.Name, sf.Type, want)
 		}
 		form, inner, err := formOf(sf.Type)
 		if err != nil {
@@ -66,7 +75,10 @@ func shapeOf(t reflect.Type) (*shape, error) {
 		s.fields = append(s.fields, shapeField{sf.Index, sf.Type, form})
 		parts = append(parts, reflect.StructField{Name: sf.Name, Type: inner, Tag: sf.Tag})
 	}
-	if len(parts) == 0 {
+	switch {
+	case len(parts) == 0 && s.unfilled != nil:
+		return nil, fmt.Errorf("no field says what to watch: not exported are %s", strings.Join(s.unfilled, ", "))
+	case len(parts) == 0:
 		return nil, errors.New("no field says what to watch")
 	}
 	s.part = reflect.StructOf(parts)
@@ -87,6 +99,20 @@ func (s *shape) special(sf reflect.StructField) (at *[]int, what string) {
 	return nil, ""
 }
 
+// meant returns the type that a field should have if its own is made of what a field is made of
+// that is no query; nil for other types. Those of package kates do not name a cluster.
+func meant(t reflect.Type) reflect.Type {
+	switch object.Innermost(t) {
+	case reflect.TypeFor[Missing]():
+		return reflect.TypeFor[[]Missing]()
+	case reflect.TypeFor[Delta](), reflect.TypeFor[kates.Delta]():
+		return reflect.TypeFor[[]*Delta]()
+	case reflect.TypeFor[Invalid](), reflect.TypeFor[kates.Invalid]():
+		return reflect.TypeFor[[]Invalid]()
+	}
+	return nil
+}
+
 // formOf returns how a field holds objects, and the type of the field of one cluster.
 func formOf(t reflect.Type) (form, reflect.Type, error) {
 	if t.Kind() == reflect.Slice {
@@ -97,7 +123,13 @@ func formOf(t reflect.Type) (form, reflect.Type, error) {
 	if t.Kind() == reflect.Map && t.Key() == reflect.TypeFor[string]() && t.Name() == "" {
 		return byCluster, t.Elem(), nil
 	}
-	return 0, nil, fmt.Errorf("the type %s does not say which cluster an object is of: use map[string][]*T (by cluster) or []fleet.Object[*T]", t)
+	return 0, nil, fmt.Errorf("the type %s does not say which cluster an object is of: use map[string][]*T (by cluster) or []fleet.Object[*T]", object.TypeName(t))
+}
+
+// holdsObjects reports whether a field of that type could hold objects of API types.
+func holdsObjects(t reflect.Type) bool {
+	_, inner, err := formOf(t)
+	return err == nil && reflect.PointerTo(object.Innermost(inner)).Implements(reflect.TypeFor[kates.Object]())
 }
 
 // objectType returns the type T of an Object[T], and nil for other types.

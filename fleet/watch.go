@@ -91,6 +91,9 @@ func Watch[S any](ctx context.Context, f *Fleet, queries ...kates.Query) (*Snaps
 	if err != nil {
 		return nil, fmt.Errorf("watch %s: %w", t, err)
 	}
+	if shape.unfilled != nil {
+		f.log.Info("fields are not filled, because they are not exported", "type", t.String(), "fields", shape.unfilled)
+	}
 	return &Snapshots[S]{watching: startWatching(ctx, f, shape, queries)}, nil
 }
 

@@ -250,6 +250,16 @@ func TestStructsThatMakeNoSenseAreErrors(t *testing.T) {
 	}
 	_, err := Watch[struct{ Maps []*kates.ConfigMap }](t.Context(), f)
 	fails("field Maps: the type []*v1.ConfigMap does not say which cluster", err)
+	_, err = Watch[struct{ Gone []*Missing }](t.Context(), f)
+	fails("field Gone has type []*fleet.Missing: want []fleet.Missing", err)
+	_, err = Watch[struct{ Changes []Delta }](t.Context(), f)
+	fails("field Changes has type []fleet.Delta: want []*fleet.Delta", err)
+	_, err = Watch[struct{ Changes []*kates.Delta }](t.Context(), f)
+	fails("field Changes has type []*kates.Delta: want []*fleet.Delta", err)
+	_, err = Watch[struct{ Bad map[string][]kates.Invalid }](t.Context(), f)
+	fails("field Bad has type map[string][]kates.Invalid: want []fleet.Invalid", err)
+	_, err = Watch[struct{ maps map[string][]*kates.ConfigMap }](t.Context(), f)
+	fails("no field says what to watch: not exported are maps", err)
 	_, err = Watch[struct{}](t.Context(), f)
 	fails("no field says what to watch", err)
 	_, err = Watch[int](t.Context(), f)
@@ -357,5 +367,26 @@ func TestAnEndWithoutASnapshotSaysWhatWasMissing(t *testing.T) {
 func TestObjectTypes(t *testing.T) {
 	if objectType(reflect.TypeFor[Object[*kates.Service]]()) != reflect.TypeFor[*kates.Service]() || objectType(reflect.TypeFor[Missing]()) != nil {
 		t.Error("the type of an Object is not recognised")
+	}
+}
+
+func TestFieldsOfAFleetThatAreNotExportedAreLogged(t *testing.T) {
+	var lines []string
+	f := newFleet(t, logging(func(line string) { lines = append(lines, line) }))
+	type snapshot struct {
+		Maps     map[string][]*kates.ConfigMap
+		services map[string][]*kates.Service
+		missing  []Missing
+		names    map[string][]string
+	}
+	_ = []any{snapshot{}.services, snapshot{}.missing, snapshot{}.names}
+	w, err := Watch[snapshot](t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	const want = `"msg"="fields are not filled, because they are not exported" "type"="fleet.snapshot" "fields"=["services" "missing"]`
+	if all := strings.Join(lines, "\n"); strings.Count(all, want) != 1 {
+		t.Errorf("%s\nnot once: %s", all, want)
 	}
 }

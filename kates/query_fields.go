@@ -8,11 +8,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/accumulator/stream"
+	names "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/wire"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -22,7 +24,8 @@ type structFields struct {
 	targets         []target
 	later           []target // of a controller: fields whose query may come at run time
 	deltas, invalid []int
-	unreported      bool // nothing fills deltas and invalid: they are an error
+	unreported      bool     // nothing fills deltas and invalid: they are an error
+	unfilled        []string // fields that look like queries, and are not exported
 
 	// What the type of a controller may have besides.
 	roles   bool         // fields with a role
@@ -52,9 +55,13 @@ func (c *Client) fieldsOf(ctx context.Context, f structFields, t reflect.Type, q
 	for name := range refine {
 		return f, fmt.Errorf("query %q: %s has no exported field of that name that could be a query", name, t)
 	}
-	if len(f.targets) == 0 {
+	switch {
+	case len(f.targets) == 0 && f.unfilled != nil:
+		return f, fmt.Errorf("no field says what to watch: not exported are %s", strings.Join(f.unfilled, ", "))
+	case len(f.targets) == 0:
 		return f, errors.New("no field says what to watch")
 	}
+	c.logUnfilled(f, t)
 	return f, nil
 }
 
@@ -79,18 +86,16 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 		case at != nil:
 			*at = index
 			continue
+		case sf.IsExported() && f.meant(sf.Type) != nil:
+			return fmt.Errorf("field %s has type %s: want %s; or, if it is no such field, the tag `kates:\"-\"`", sf.Name, sf.Type, f.meant(sf.Type))
 		case sf.Anonymous && sf.Type.Kind() == reflect.Struct && !tagged && snapshot.LookupElement(sf.Type) == nil:
 			if err := c.addFields(ctx, f, sf.Type, index, refine); err != nil {
 				return err
 			}
 			continue
 		case !sf.IsExported():
-			if tagged {
-				return fmt.Errorf("field %s has a kates tag but is not exported", sf.Name)
-			}
-			// Its promoted fields would be left out silently.
-			if sf.Anonymous && sf.Type.Kind() == reflect.Pointer {
-				return fmt.Errorf("field %s is an embedded pointer: embed the struct itself, or tag it `kates:\"-\"`", sf.Name)
+			if err := c.unexported(f, sf, tagged); err != nil {
+				return err
 			}
 			continue
 		}
@@ -109,6 +114,20 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 	return nil
 }
 
+// unexported passes over a field that is not exported. It is an error if the field is meant to be
+// filled for certain.
+func (c *Client) unexported(f *structFields, sf reflect.StructField, tagged bool) error {
+	switch gvk, err := c.registered(sf.Type); {
+	case tagged:
+		return fmt.Errorf("field %s has a kates tag but is not exported", sf.Name)
+	case sf.Anonymous && sf.Type.Kind() == reflect.Pointer: // its promoted fields would be left out
+		return fmt.Errorf("field %s is an embedded pointer: embed the struct itself, or tag it `kates:\"-\"`", sf.Name)
+	case f.meant(sf.Type) != nil, err == nil && !gvk.Empty() && snapshot.CheckField(sf.Type) == nil:
+		f.unfilled = append(f.unfilled, sf.Name)
+	}
+	return nil
+}
+
 // report returns the place for the index of a field that is no query, and what it is for; nil for
 // other fields.
 func (f *structFields) report(sf reflect.StructField) (at *[]int, what string) {
@@ -122,6 +141,33 @@ func (f *structFields) report(sf reflect.StructField) (at *[]int, what string) {
 		return &f.invalid, "for invalid objects"
 	}
 	return nil, ""
+}
+
+// meant returns the type that a field should have if its own is made of what a field is made of
+// that is no query: *[]Delta; nil for other fields.
+func (f *structFields) meant(t reflect.Type) reflect.Type {
+	switch names.Innermost(t) {
+	case f.special:
+		return f.special
+	case reflect.TypeFor[Delta]():
+		return reflect.TypeFor[[]*Delta]()
+	case reflect.TypeFor[Invalid]():
+		return reflect.TypeFor[[]Invalid]()
+	}
+	return nil
+}
+
+// loggedTypes are the struct types whose fields that are not filled were logged: once in a program.
+var loggedTypes sync.Map
+
+// logUnfilled logs the fields of a struct type that look like queries, and are not exported.
+func (c *Client) logUnfilled(f structFields, t reflect.Type) {
+	if f.unfilled == nil {
+		return
+	}
+	if _, logged := loggedTypes.LoadOrStore(t, true); !logged {
+		c.core.log.Info("fields are not filled, because they are not exported", "type", names.TypeName(t), "fields", f.unfilled)
+	}
 }
 
 // fieldTarget returns what one field of f watches, by its type, its tag, and the query of its
@@ -142,16 +188,14 @@ func (c *Client) fieldTarget(ctx context.Context, f *structFields, sf reflect.St
 	if err != nil {
 		return target{}, err
 	}
-	if q.MetadataOnly && !gvk.Empty() {
-		return target{}, fmt.Errorf("its query wants metadata only, its type %s is whole objects: use []*kates.PartialObjectMetadata", sf.Type)
+	if err := snapshot.CheckField(sf.Type); err != nil {
+		return target{}, fmt.Errorf("%w%s", err, f.otherwise(sf, tagged || named))
 	}
-	if !tagged && !named {
-		if err := snapshot.CheckField(sf.Type); err != nil {
-			return target{}, fmt.Errorf("%w; or, if it is no query, the tag `kates:\"-\"`", err)
-		}
+	if q.MetadataOnly && !gvk.Empty() {
+		return target{}, fmt.Errorf("its query wants metadata only, its type %s is whole objects: use []*kates.PartialObjectMetadata", names.TypeName(sf.Type))
 	}
 	if !tagged && !named && gvk.Empty() {
-		return target{}, fmt.Errorf("its type %s says no kind: give it a tag `kates:\"KIND\"`, a Query of its name, or `kates:\"-\"`%s", sf.Type, unregistered(sf.Type))
+		return target{}, fmt.Errorf("its type %s says no kind: give it a tag `kates:\"KIND\"`, a Query of its name, or `kates:\"-\"`%s", names.TypeName(sf.Type), unregistered(sf.Type))
 	}
 	if q.Key != nil && snapshot.LookupElement(sf.Type) != nil {
 		return target{}, errors.New("its query has a Key, but what is looked up belongs to no partition")
@@ -177,9 +221,20 @@ func (c *Client) fieldTarget(ctx context.Context, f *structFields, sf reflect.St
 		}
 	}
 	if t.Kind == "" && gvk.Empty() {
-		return target{}, fmt.Errorf("neither its type nor its tag nor its query says a kind: give it a tag `kates:\"KIND\"`%s", unregistered(sf.Type))
+		return target{}, fmt.Errorf("neither its type nor its tag nor its query says a kind: give it a tag `kates:\"KIND\"`, or its query a Kind%s", unregistered(sf.Type))
 	}
 	return t, nil
+}
+
+// otherwise says what else helps if a field's type is that of no query.
+func (f *structFields) otherwise(sf reflect.StructField, query bool) (text string) {
+	if f.roles && sf.Type.Kind() == reflect.Pointer && sf.Type.Elem().Kind() == reflect.Struct {
+		text = "; or, if it is the root, the tag `kates:\",root\"`"
+	}
+	if !query {
+		text += "; or, if it is no query, the tag `kates:\"-\"`"
+	}
+	return text
 }
 
 // unregistered says what else helps if a field's elements are of an API type without a kind.

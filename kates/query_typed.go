@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	names "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/wire/project"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -166,7 +167,7 @@ func (c converterTo[T]) of(o Object) (value T, err error) {
 	case c.err != nil:
 		return value, c.err
 	case c.binding == nil:
-		return value, fmt.Errorf("it is a %T, and no %s", o, reflect.TypeFor[T]())
+		return value, fmt.Errorf("it is a %T, and no %s", o, names.TypeName(reflect.TypeFor[T]()))
 	}
 	converted, err := c.binding.Convert(0, o)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lockorder"
+	names "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/reach"
 )
 
@@ -64,11 +65,11 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 		err = errors.New("Sharding is an option of RunEach: one snapshot has no keys")
 	}
 	if err != nil {
-		return fmt.Errorf("run %s: %w", t, err)
+		return fmt.Errorf("run %s: %w", names.TypeName(t), err)
 	}
 	release, err := take(settings.handles)
 	if err != nil {
-		return fmt.Errorf("run %s: %w", t, err)
+		return fmt.Errorf("run %s: %w", names.TypeName(t), err)
 	}
 	defer release()
 	config := settings.config(c, t.String(), c.core.log.WithValues("run", t.String()))
@@ -136,7 +137,7 @@ func endOfRun(ctx context.Context, t reflect.Type, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) && !errors.Is(err, ErrAborted) {
 		return nil
 	}
-	return reach.First(fmt.Errorf("run %s: %w", t, err))
+	return reach.First(fmt.Errorf("run %s: %w", names.TypeName(t), err))
 }
 
 // runner is one Run. All of it belongs to the goroutine of Run, except that triggers send to
@@ -245,7 +246,7 @@ func (r *runner[S]) trigger() {
 
 // ErrNotRunning is the error of methods of a [Handle], or of a controller, outside of a run:
 // before its watches have started, and after its end.
-var ErrNotRunning = errors.New("it does not run")
+var ErrNotRunning = errors.New("the run has not started to watch, or has ended")
 
 // A Handle changes the queries of a [Run], a [RunEach] or a controller while it runs, and has its
 // function called. It is an option of the run:

@@ -16,6 +16,7 @@ import (
 	"github.com/kates-go/kates/accumulator/partition"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/keyed"
+	names "github.com/kates-go/kates/internal/object"
 )
 
 // PlanController is what package controller stands on, and is for that package alone: its result
@@ -222,9 +223,9 @@ func (f *structFields) roleType(tag fieldTag, t reflect.Type, q Query) (reflect.
 	case tag.role == rootRole && (tag.optional || q.Optional):
 		return nil, errors.New("a root is not optional")
 	case tag.role == rootRole && (t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct):
-		return nil, fmt.Errorf("a root is a pointer to a struct (an API type or your own), or *kates.Unstructured, not %s", t)
+		return nil, fmt.Errorf("a root is a pointer to a struct (an API type or your own), or *kates.Unstructured, not %s", names.TypeName(t))
 	case tag.role == ownedRole && t.Kind() != reflect.Slice && t.Kind() != reflect.Map:
-		return nil, fmt.Errorf("what is owned is a slice or a map, not %s", t)
+		return nil, fmt.Errorf("what is owned is a slice or a map, not %s", names.TypeName(t))
 	case tag.role == rootRole:
 		return reflect.SliceOf(t), nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	names "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/reach"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -115,7 +116,7 @@ func (c *Client) watchStruct(
 		acc, err = c.accumulate(ctx, t, f.targets)
 	}
 	if err != nil {
-		return nil, f, reach.First(fmt.Errorf("watch %s: %w", t, err))
+		return nil, f, reach.First(fmt.Errorf("watch %s: %w", names.TypeName(t), err))
 	}
 	return acc, f, nil
 }

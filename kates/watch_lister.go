@@ -66,15 +66,15 @@ type converted[T any] struct {
 // running.
 func NewLister[T any](ctx context.Context, c *Client, query Query) (*Lister[T], error) {
 	if c == nil {
-		return nil, fmt.Errorf("make a lister of %s: %w", reflect.TypeFor[T](), errNoClient)
+		return nil, fmt.Errorf("make a lister of %s: %w", names.TypeName(reflect.TypeFor[T]()), errNoClient)
 	}
-	wanted, err := c.fieldTarget(ctx, &structFields{}, reflect.TypeFor[elements[T]]().Field(0), query, query.Kind != "")
+	wanted, err := c.fieldTarget(ctx, &structFields{}, reflect.TypeFor[elements[T]]().Field(0), query, true)
 	var binding *snapshot.Binding
 	if err == nil {
 		binding, err = elementsOf[T]()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("make a lister of %s: %w", reflect.TypeFor[T](), err)
+		return nil, fmt.Errorf("make a lister of %s: %w", names.TypeName(reflect.TypeFor[T]()), err)
 	}
 	wanted.labelled = true
 	compiled, err := c.compile([]target{wanted})

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"sync/atomic"
 
+	names "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -46,13 +47,14 @@ var ErrSecondReader = errors.New("another loop reads these snapshots: a second r
 // For the forms of fields see [Client.Watch]. A Go type that the client's scheme knows fixes
 // group, version and kind. A tag or a query that contradicts it is an error. So is a field
 // without a kind, or an unknown option of a tag. A query refines the field of its name with what
-// it sets: a namespace, selectors, a kind.
+// it sets: a namespace, selectors, a kind. A field that is not exported is not filled. If it looks
+// like a query, that is logged once, unless its tag is `kates:"-"`.
 //
 // After an error nothing is left running.
 func Watch[S any](ctx context.Context, c *Client, queries ...Query) (*Snapshots[S], error) {
 	t := reflect.TypeFor[S]()
 	if c == nil {
-		return nil, fmt.Errorf("watch %s: %w", t, errNoClient)
+		return nil, fmt.Errorf("watch %s: %w", names.TypeName(t), errNoClient)
 	}
 	acc, fields, err := c.watchStruct(ctx, structFields{}, t, queries)
 	if err != nil {

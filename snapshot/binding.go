@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Query names one field of the struct.
@@ -54,16 +56,16 @@ func (b *Binding) bind(q Query) error {
 	sf, ok := b.typ.FieldByName(q.Name)
 	switch {
 	case !ok:
-		return fmt.Errorf("%v has no field %s", b.typ, q.Name)
+		return fmt.Errorf("%s has no field %s", object.TypeName(b.typ), q.Name)
 	case !sf.IsExported():
-		return fmt.Errorf("field %s of %v is not exported", q.Name, b.typ)
+		return fmt.Errorf("field %s of %s is not exported", q.Name, object.TypeName(b.typ))
 	}
 	if err := checkPath(b.typ, sf.Index); err != nil {
-		return fmt.Errorf("field %s of %v %w", q.Name, b.typ, err)
+		return fmt.Errorf("field %s of %s %w", q.Name, object.TypeName(b.typ), err)
 	}
 	f, err := formOf(sf.Type)
 	if err != nil {
-		return fmt.Errorf("field %s of %v has type %v: %w; %s", q.Name, b.typ, sf.Type, err, wanted)
+		return fmt.Errorf("field %s of %s has %w", q.Name, object.TypeName(b.typ), unfit(sf.Type, err))
 	}
 	f.query, f.spansNamespaces = q.Name, q.SpansNamespaces
 	b.indexes = append(b.indexes, sf.Index)
@@ -74,7 +76,7 @@ func (b *Binding) bind(q Query) error {
 // CheckField returns an error if a field of a type cannot hold objects. It says which types can.
 func CheckField(t reflect.Type) error {
 	if _, err := formOf(t); err != nil {
-		return fmt.Errorf("it has type %v: %w; %s", t, err, wanted)
+		return fmt.Errorf("it has %w", unfit(t, err))
 	}
 	return nil
 }

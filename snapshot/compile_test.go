@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -41,6 +42,11 @@ type impossible struct {
 	KeysByPtr   map[*types.NamespacedName]corev1.Pod
 	MapOfSlices map[string][]corev1.Pod
 	Lists       []*corev1.PodList
+	Ours        map[string]object.Object
+	Lookups     []snapshot.Lookup[any]
+	ToLookup    *snapshot.Lookup[*corev1.Pod]
+	Channel     chan<- *corev1.Pod
+	ToSlice     *[]*corev1.Pod
 }
 
 func TestCompileNamesTheQueryAndTheFieldThatIsImpossible(t *testing.T) {
@@ -48,22 +54,27 @@ func TestCompileNamesTheQueryAndTheFieldThatIsImpossible(t *testing.T) {
 		{"Missing", `query "Missing": snapshot_test.impossible has no field Missing`},
 		{"hidden", `query "hidden": field hidden of snapshot_test.impossible is not exported`},
 		{"Remote", `query "Remote": field Remote of snapshot_test.impossible is promoted through an embedded pointer`},
-		{"Chan", `query "Chan": field Chan of snapshot_test.impossible has type chan int: it is neither a slice, nor a map, nor a list; want []T, map[K]T, Lookup[T] or a list`},
-		{"Struct", `has type v1.Pod: it is neither`},
-		{"Array", `has type [4]v1.Pod: it is neither`},
+		{"Chan", `query "Chan": field Chan of snapshot_test.impossible has type chan int: a query fills a slice, a map, a list or a Lookup; want []T, map[K]T, Lookup[T] or a list`},
+		{"Struct", `has type v1.Pod: a query fills a slice, a map, a list or a Lookup; want []*v1.Pod`},
+		{"Array", `has type [4]v1.Pod: a query fills a slice, a map, a list or a Lookup; want []*v1.Pod`},
 		{"Scalars", `has type []string: string cannot hold an object`},
 		{"Bytes", `has type []uint8: uint8 cannot hold an object`},
-		{"Slices", `has type [][]v1.Pod: []v1.Pod cannot hold an object`},
-		{"Pointers", `has type []**v1.Pod: *v1.Pod cannot hold an object`},
+		{"Slices", `has type [][]v1.Pod: []v1.Pod cannot hold an object; want []*v1.Pod`},
+		{"Pointers", `has type []**v1.Pod: a pointer to a pointer cannot hold an object; want []*v1.Pod`},
 		{"Funcs", `has type []func(): func() cannot hold an object`},
-		{"Objects", `has type []runtime.Object: runtime.Object cannot hold an object`},
+		{"Objects", `has type []runtime.Object: runtime.Object is an interface, which does not say what an object becomes; want []*unstructured.Unstructured or []any`},
 		{"StringMaps", `has type []map[string]string: map[string]string is not a map[string]any`},
 		{"NamedKeys", `map[snapshot_test.labelName]interface {} is not a map[string]any`},
-		{"IntKeys", `has type map[int]v1.Pod: its keys are int`},
+		{"IntKeys", `has type map[int]v1.Pod: its keys are int; want map[types.NamespacedName]*v1.Pod`},
 		{"NamedKey", `its keys are snapshot_test.labelName`},
 		{"KeysByPtr", `its keys are *types.NamespacedName`},
-		{"MapOfSlices", `has type map[string][]v1.Pod: []v1.Pod cannot hold an object`},
-		{"Lists", `v1.PodList is a list, not an object`},
+		{"MapOfSlices", `has type map[string][]v1.Pod: []v1.Pod cannot hold an object; want map[string]*v1.Pod`},
+		{"Lists", `v1.PodList is a list, not an object; want v1.PodList`},
+		{"Ours", `has type map[string]kates.Object: kates.Object is an interface, which does not say what an object becomes; want []*unstructured`},
+		{"Lookups", `has type []snapshot.Lookup[interface {}]: a Lookup is not an object; want snapshot.Lookup[interface {}]`},
+		{"ToLookup", `has type *snapshot.Lookup[*k8s.io/api/core/v1.Pod]: a query fills a slice, a map, a list or a Lookup; want snapshot.Lookup[*k8s.io/api/core/v1.Pod]`},
+		{"Channel", `has type chan<- *v1.Pod: a query fills a slice, a map, a list or a Lookup; want []*v1.Pod`},
+		{"ToSlice", `has type *[]*v1.Pod: a query fills a slice, a map, a list or a Lookup; want []*v1.Pod`},
 		{"", `query 1 has no name`},
 		{"Fine", `query "Fine": there are two of that name`},
 	}

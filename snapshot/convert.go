@@ -59,7 +59,7 @@ func NotDecoded(kind string, key Key, want reflect.Type, err error) error {
 	if key.Namespace != "" {
 		name = key.String()
 	}
-	return fmt.Errorf("convert %s %q to %v: %w", kind, name, want, err)
+	return fmt.Errorf("convert %s %q to %s: %w", kind, name, object.TypeName(want), err)
 }
 
 func (f *form) convert(src Object) (Value, error) {

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 // keying says by which key a field holds its elements.
@@ -64,10 +66,6 @@ var (
 	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 )
 
-const wanted = "want []T, map[K]T, Lookup[T] or a list with Items []T, where K is types.NamespacedName, types.UID or string, " +
-	"and T is (a pointer to) an API type, unstructured.Unstructured, metav1.PartialObjectMetadata, map[string]any, any, " +
-	"json.RawMessage, or a struct or other type that decodes from an object's JSON"
-
 const items = "Items"
 
 // ItemsOf returns the type of the Items of a list, or of a pointer to one; nil for all other
@@ -110,7 +108,7 @@ func formOf(t reflect.Type) (*form, error) {
 			return nil, fmt.Errorf("its keys are %v", t.Key())
 		}
 	default:
-		return nil, errors.New("it is neither a slice, nor a map, nor a list")
+		return nil, errors.New("a query fills a slice, a map, a list or a Lookup")
 	}
 	f.elem = t.Elem()
 	f.slices = t
@@ -138,11 +136,17 @@ func decodingOf(base reflect.Type) (decoding, error) {
 	case !isMap && base.Kind() != reflect.Struct && reflect.PointerTo(base).Implements(unmarshalerType):
 		return asJSON, nil
 	}
-	if isMap && !base.ConvertibleTo(contentType) {
-		return 0, fmt.Errorf("%v is not a map[string]any", base)
-	}
-	if !isMap && base.Kind() != reflect.Struct {
-		return 0, fmt.Errorf("%v cannot hold an object", base)
+	switch {
+	case isMap && !base.ConvertibleTo(contentType):
+		return 0, fmt.Errorf("%s is not a map[string]any", object.TypeName(base))
+	case base.Kind() == reflect.Pointer:
+		return 0, errors.New("a pointer to a pointer cannot hold an object")
+	case base.Kind() == reflect.Interface:
+		return 0, fmt.Errorf("%s is an interface, which does not say what an object becomes", object.TypeName(base))
+	case LookupElement(base) != nil:
+		return 0, errors.New("a Lookup is not an object")
+	case !isMap && base.Kind() != reflect.Struct:
+		return 0, fmt.Errorf("%s cannot hold an object", object.TypeName(base))
 	}
 	pointer := reflect.PointerTo(base)
 	isAPIType := pointer.Implements(runtimeType)

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 var (
@@ -30,7 +32,7 @@ func CheckTarget(target any) error {
 		return err
 	}
 	if !holdsObject(value.Type()) {
-		return fmt.Errorf("target %T cannot hold an object", target)
+		return fmt.Errorf("target %s cannot hold an object", object.TypeName(reflect.TypeOf(target)))
 	}
 	return nil
 }
@@ -39,10 +41,10 @@ func CheckTarget(target any) error {
 func pointee(target any) (reflect.Value, error) {
 	value := reflect.ValueOf(target)
 	if value.Kind() != reflect.Pointer {
-		return value, fmt.Errorf("target %T is not a pointer", target)
+		return value, fmt.Errorf("target %s is not a pointer", object.TypeName(reflect.TypeOf(target)))
 	}
 	if value.IsNil() {
-		return value, fmt.Errorf("target %T is a nil pointer", target)
+		return value, fmt.Errorf("target %s is a nil pointer", object.TypeName(reflect.TypeOf(target)))
 	}
 	return value.Elem(), nil
 }
@@ -93,7 +95,7 @@ func decode(out reflect.Value, u *unstructured.Unstructured) error {
 		return decode(out.Elem(), u)
 	}
 	if !holdsObject(t) {
-		return fmt.Errorf("a %s cannot hold an object", t)
+		return fmt.Errorf("a %s cannot hold an object", object.TypeName(t))
 	}
 	switch {
 	case t == unstructuredType:
@@ -163,7 +165,7 @@ func CheckListTarget(target any) error {
 	case t.Kind() == reflect.Map && t.Key().Kind() == reflect.String && holdsObject(t.Elem()):
 		return nil
 	}
-	return fmt.Errorf("target %T cannot hold a list of objects", target)
+	return fmt.Errorf("target %s cannot hold a list of objects", object.TypeName(reflect.TypeOf(target)))
 }
 
 // IsTypedList reports whether t is a type such as corev1.PodList.
@@ -217,7 +219,7 @@ func decodeList(out reflect.Value, items []*unstructured.Unstructured) error {
 		for _, item := range items {
 			key := reflect.ValueOf(item.GetName()).Convert(t.Key())
 			if out.MapIndex(key).IsValid() {
-				return fmt.Errorf("list into %s: two objects are named %q", t, item.GetName())
+				return fmt.Errorf("list into %s: two objects are named %q", object.TypeName(t), item.GetName())
 			}
 			elem := reflect.New(t.Elem()).Elem()
 			if err := decode(elem, item); err != nil {

@@ -1,0 +1,27 @@
+package object
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+)
+
+var objectName = regexp.MustCompile(`\b(github\.com/kates-go/kates/internal/)?object\.Object\b`)
+
+// TypeName returns the name of a type for errors and logs. Programs know [Object] as kates.Object:
+// that is its name here.
+func TypeName(t reflect.Type) string {
+	return objectName.ReplaceAllString(fmt.Sprint(t), "kates.Object")
+}
+
+// Innermost returns what the slices, arrays, maps, channels and pointers of a type are made of.
+func Innermost(t reflect.Type) reflect.Type {
+	for {
+		switch t.Kind() {
+		case reflect.Array, reflect.Chan, reflect.Map, reflect.Pointer, reflect.Slice:
+			t = t.Elem()
+		default:
+			return t
+		}
+	}
+}
