@@ -134,6 +134,59 @@ func TestParseManifestsNamesTheDocumentThatIsWrong(t *testing.T) {
 	}
 }
 
+// TestParseManifestsNamesTheValueThatYAMLReadsAsNoString: YAML 1.1 has many words for true and
+// false. No message quotes a value.
+func TestParseManifestsNamesTheValueThatYAMLReadsAsNoString(t *testing.T) {
+	const (
+		boolean = " is a boolean, want a string: YAML reads y, yes, on, true and their opposites so, unless they are in quotes"
+		number  = " is a number, want a string: put it in quotes"
+		is      = `manifest document 1: decode ConfigMap "a" as *v1.ConfigMap: `
+	)
+	for body, message := range map[string]string{
+		`data: {x: y}`:                         is + `data["x"]` + boolean,
+		`data: {x: off}`:                       is + `data["x"]` + boolean,
+		`data: {x: TRUE}`:                      is + `data["x"]` + boolean,
+		`data: {x: 1}`:                         is + `data["x"]` + number,
+		`data: {x: 1e3}`:                       is + `data["x"]` + number,
+		`data: {x: 0x1F}`:                      is + `data["x"]` + number,
+		`data: {x: 1_000}`:                     is + `data["x"]` + number,
+		`data: {x: [y]}`:                       is + `data["x"] is a list, want a string`,
+		`binaryData: {x: no base64}`:           is + `binaryData["x"] is a string, want base64`,
+		`{"data": {"x": true}}`:                "",
+		`metadata: {name: a, labels: {v: 1}}`:  "manifest document 1: metadata.labels.v" + number,
+		`metadata: {name: on}`:                 "manifest document 1: metadata.name" + boolean,
+		`data: {x: 2001-01-01, t: 12:30, z: }`: "", // strings, and null is as good as the empty one
+		`data: {x: "y", t: 'on', z: "1"}`:      "",
+	} {
+		text := "apiVersion: v1\nkind: ConfigMap\n" + body + "\n"
+		switch {
+		case strings.HasPrefix(body, "{"):
+			text = `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, ` + strings.TrimPrefix(body, "{")
+			message = is + `data["x"]` + boolean
+		case !strings.HasPrefix(body, "metadata"):
+			text += "metadata: {name: a}\n"
+		}
+		objects, err := ParseManifests(text)
+		if message == "" {
+			require.NoError(t, err, body)
+			assert.Len(t, objects, 1, body)
+			continue
+		}
+		assert.EqualError(t, err, message, body)
+		assert.Empty(t, objects, body)
+	}
+	_, err := ParseManifests("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {pin: 1234, b: yes}\n")
+	assert.ErrorContains(t, err, `decode Secret "a" as *v1.Secret: stringData["b"]`+boolean)
+	_, err = ParseManifests("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {pin: 1234}\n")
+	assert.ErrorContains(t, err, `stringData["pin"]`+number)
+	assert.NotContains(t, err.Error(), "1234")
+	_, err = ParseManifestsToUnstructured("apiVersion: example.com/v1\nkind: Own\nmetadata: {name: a, annotations: {x: no}}\n")
+	assert.ErrorContains(t, err, "manifest document 1: metadata.annotations.x"+boolean)
+	objects, err := ParseManifests("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: 2001-01-01, t: 12:30, z: }\n")
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"x": "2001-01-01", "t": "12:30", "z": ""}, objects[0].(*ConfigMap).Data)
+}
+
 // TestParseManifestsReadsWhatItCan: one document in a mistake does not cost the others.
 func TestParseManifestsReadsWhatItCan(t *testing.T) {
 	const text = `apiVersion: v1

@@ -30,7 +30,7 @@ func TestMetadataThatWouldBeMisreadIsAnErrorAndWritesNothing(t *testing.T) {
 			metadata[field] = value
 		}
 		object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-		want := "metadata." + field + " is not a"
+		want := "metadata." + field + " is "
 		assert.ErrorContains(t, fake.Client.Delete(t.Context(), object, nil), want)
 		assert.ErrorContains(t, fake.Client.Create(t.Context(), object, nil), want)
 		assert.ErrorContains(t, fake.Client.Update(t.Context(), &unstructured.Unstructured{Object: object}, nil), want)
@@ -39,9 +39,9 @@ func TestMetadataThatWouldBeMisreadIsAnErrorAndWritesNothing(t *testing.T) {
 		assert.Empty(t, fake.Dynamic.Actions(), field)
 	}
 	_, err := kates.ParseManifestsToUnstructured("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: 123}\n")
-	assert.ErrorContains(t, err, "metadata.namespace is not a string")
+	assert.ErrorContains(t, err, "metadata.namespace is a number, want a string: put it in quotes")
 	_, err = kates.ParseManifestsToUnstructured("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, labels: {v: 1}}\n")
-	assert.ErrorContains(t, err, "metadata.labels.v is not a string")
+	assert.ErrorContains(t, err, "metadata.labels.v is a number, want a string: put it in quotes")
 	objects, err := kates.ParseManifestsToUnstructured("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace:, labels: {a: b, none: }}\n")
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"a": "b"}, objects[0].GetLabels(), "null is as good as absent")

@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kates-go/kates/internal/asjson"
 )
 
 // eachDocument calls visit once for each document that is not blank, with its content, or with the
@@ -182,6 +185,15 @@ func withoutQuotes(err error) error {
 		}
 	}
 	return errors.New("yaml: it cannot be read (what is wrong would quote it)")
+}
+
+// undecoded reduces the error that content does not decode into a t to the place and the forms,
+// since its text may quote a value.
+func undecoded(content map[string]any, t reflect.Type, err error) error {
+	if misfit := asjson.MisfitOf(content, t); misfit != nil {
+		return misfit
+	}
+	return withoutContent(err)
 }
 
 // withoutContent reduces a decoding error to the field and the expected type, since its text may

@@ -3,12 +3,14 @@ package jsonform
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/internal/asjson"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -52,10 +54,11 @@ func eachItem(content map[string]any, visit func(*unstructured.Unstructured) err
 		// The items of a typed list do not repeat their kind.
 		gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
 	default:
-		if err := tidyMetadata(content); err != nil {
-			return err
+		err := tidyMetadata(content)
+		if err == nil {
+			err = visit(u)
 		}
-		return visit(u)
+		return asWritten(err)
 	}
 	var all []error
 	for i, item := range items {
@@ -78,6 +81,14 @@ func eachItem(content map[string]any, visit func(*unstructured.Unstructured) err
 // A custom kind may be called AllowList, and have items.
 func named(u *unstructured.Unstructured) bool { return u.GetName() != "" || u.GetGenerateName() != "" }
 
+// asWritten adds to the error of a value of a wrong form that its quotes may be missing.
+func asWritten(err error) error {
+	if misfit := (*asjson.Misfit)(nil); errors.As(err, &misfit) {
+		return fmt.Errorf("%w%s", err, misfit.Hint())
+	}
+	return err
+}
+
 // Typed decodes u into its Go type if scheme knows the kind, and returns u itself otherwise.
 func Typed(scheme *runtime.Scheme, u *unstructured.Unstructured) (Object, error) {
 	gvk := u.GroupVersionKind()
@@ -93,7 +104,7 @@ func Typed(scheme *runtime.Scheme, u *unstructured.Unstructured) (Object, error)
 		return nil, fmt.Errorf("%s is not the kind of an object", gvk.Kind)
 	}
 	if err := Fill(obj, u); err != nil {
-		return nil, fmt.Errorf("decode %s as %T: %w", Describe(u), obj, withoutContent(err))
+		return nil, fmt.Errorf("decode %s as %T: %w", Describe(u), obj, undecoded(u.Object, reflect.TypeOf(obj), err))
 	}
 	return obj, nil
 }

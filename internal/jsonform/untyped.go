@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kates-go/kates/internal/asjson"
 )
 
 // ToUnstructured makes an untyped copy of resource, which is anything that encodes to a JSON
@@ -187,8 +189,9 @@ func checkMetadata(fields map[string]any) error {
 // as absent.
 func checkStrings(path string, content map[string]any, fields ...string) error {
 	for _, field := range fields {
-		if _, ok := content[field].(string); !ok && content[field] != nil {
-			return fmt.Errorf("%s%s is not a string", path, field)
+		if misfit := asjson.MisfitOf(content[field], reflect.TypeFor[string]()); misfit != nil {
+			misfit.Path = path + field
+			return misfit
 		}
 	}
 	return nil

@@ -85,7 +85,7 @@ func typedIn(scheme *runtime.Scheme, u *unstructured.Unstructured) (runtime.Obje
 		return nil, nil // not registered
 	}
 	if err := Fill(typed, u); err != nil {
-		return nil, fmt.Errorf("decode %s as %T: %w", Describe(u), typed, withoutContent(err))
+		return nil, fmt.Errorf("decode %s as %T: %w", Describe(u), typed, undecoded(u.Object, reflect.TypeOf(typed), err))
 	}
 	return typed, nil
 }
