@@ -3,13 +3,16 @@ package source
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kates-go/kates/fleet"
+	"github.com/kates-go/kates/internal/asjson"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -78,7 +81,7 @@ func (s *secrets) argo(secret *kates.Secret) fleet.Member {
 	var config argoConfig
 	if text := secret.Data["config"]; len(text) > 0 {
 		if err := json.Unmarshal(text, &config); err != nil { // which may quote the text
-			m.Err = errors.New("its config is no JSON, or has values of wrong types")
+			m.Err = wrongConfig(text)
 			return m
 		}
 	}
@@ -92,6 +95,18 @@ func (s *secrets) argo(secret *kates.Secret) fleet.Member {
 	}
 	m.Config, m.Version, m.Err = config.connect(server, s.Allow)
 	return m
+}
+
+// wrongConfig returns what is wrong with a config that does not decode. It quotes no value.
+func wrongConfig(text []byte) error {
+	var content any
+	if json.Unmarshal(text, &content) != nil {
+		return errors.New("its config is no JSON")
+	}
+	if misfit := asjson.MisfitOf(content, reflect.TypeFor[argoConfig]()); misfit != nil {
+		return fmt.Errorf("its config: %w", misfit)
+	}
+	return errors.New("its config has values of wrong types")
 }
 
 // anonymous reports whether a configuration has no credentials.

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kates-go/kates/internal/wire"
 )
 
 // Allow says what a configuration that comes from a cluster may do besides naming a server and
@@ -55,7 +57,7 @@ func parseKubeconfig(text []byte, file string) (*clientcmdapi.Config, error) {
 	}
 	config, err := clientcmd.Load(text)
 	if err != nil {
-		return nil, fmt.Errorf("the kubeconfig does not parse%s", lineOf(err))
+		return nil, fmt.Errorf("the kubeconfig does not parse%s", whereOf(text, err))
 	}
 	for _, c := range config.Clusters {
 		c.LocationOfOrigin = file
@@ -68,8 +70,12 @@ func parseKubeconfig(text []byte, file string) (*clientcmdapi.Config, error) {
 
 var yamlLine = regexp.MustCompile(`\bline \d+\b`)
 
-// lineOf returns where a text is wrong, if the error says so. The rest of the error may quote it.
-func lineOf(err error) string {
+// whereOf returns where a text is wrong, and why, if that is known. The rest of the error may quote
+// the text.
+func whereOf(text []byte, err error) string {
+	if misfit := wire.KubeconfigMisfit(text); misfit != "" {
+		return ": " + misfit
+	}
 	if at := yamlLine.FindString(err.Error()); at != "" {
 		return " (" + at + ")"
 	}

@@ -207,3 +207,32 @@ func TestAVersionIsThatOfTheConfigurationAlone(t *testing.T) {
 		t.Error("the version has the credential")
 	}
 }
+
+func TestAValueOfAWrongFormIsNamedAndNotQuoted(t *testing.T) {
+	const begin = "apiVersion: v1\nkind: Config\n"
+	for text, want := range map[string]string{
+		begin + "users: [{name: a, user: {token: 1234567}}]":                                    "the kubeconfig does not parse: users[0].user.token is a number, want a string: put it in quotes",
+		begin + "users: [{name: a, user: {token: \"1\"}}, {name: b, user: {token: on}}]":        "the kubeconfig does not parse: users[1].user.token is a boolean, want a string: YAML reads",
+		begin + "clusters: [{name: a, cluster: {certificate-authority-data: " + canary + "!}}]": "clusters[0].cluster.certificate-authority-data is a string, want base64",
+		begin + "users: [{name: a, user: {as-user-extra: {'" + canary + "\"]': 5}}}]":           "users[0].user.as-user-extra[…] is a number, want a list",
+		begin + "users: {token: " + canary + "}":                                                "the kubeconfig does not parse: users is an object, want a list",
+		begin + "users: [\n" + canary + ": " + canary + ": x":                                   "the kubeconfig does not parse (line ",
+	} {
+		_, err := parseKubeconfig([]byte(text), "")
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), canary) || strings.Contains(err.Error(), "1234567") {
+			t.Errorf("%v, not %q", err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"bearerToken": 1234567}`:                           "its config: bearerToken is a number, want a string",
+		`{"tlsClientConfig": {"insecure": "true"}}`:          "its config: tlsClientConfig.insecure is a string, want a boolean",
+		`{"tlsClientConfig": {"caData": "` + canary + `!"}}`: "its config: tlsClientConfig.caData is a string, want base64",
+		`{"bearerToken": "` + canary:                         "its config is no JSON",
+		`["` + canary + `"]`:                                 "its config: it is a list, want an object",
+	} {
+		err := wrongConfig([]byte(text))
+		if err.Error() != want {
+			t.Errorf("%v, not %q", err, want)
+		}
+	}
+}

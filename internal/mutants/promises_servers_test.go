@@ -24,7 +24,7 @@ var clusters = []mutant{
 	{
 		name: "the error of a broken kubeconfig quotes it", says: "a kubeconfig from a cluster runs no program, and no error quotes its credentials",
 		in: "parseKubeconfig", caught: "TestABrokenKubeconfigIsNotQuoted",
-		old: `fmt.Errorf("the kubeconfig does not parse%s", lineOf(err))`,
+		old: `fmt.Errorf("the kubeconfig does not parse%s", whereOf(text, err))`,
 		new: `fmt.Errorf("the kubeconfig does not parse %w", err)`,
 	},
 	{

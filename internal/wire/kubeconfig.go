@@ -7,6 +7,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,7 +16,11 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 	"k8s.io/client-go/transport"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kates-go/kates/internal/asjson"
 )
 
 // BindFlags adds kubectl's connection flags to flags, and returns the function that reads the
@@ -73,7 +79,7 @@ func LoadConfig(kubeconfig string, overrides *clientcmd.ConfigOverrides) (*rest.
 	}
 	raw, err := rules.Load()
 	if err != nil {
-		return nil, "", fmt.Errorf("load kubeconfig: %w", err)
+		return nil, "", notLoaded(rules, err)
 	}
 	if err := checkContext(raw, overrides, rules); err != nil {
 		return nil, "", err
@@ -93,7 +99,37 @@ func LoadConfig(kubeconfig string, overrides *clientcmd.ConfigOverrides) (*rest.
 	return cfg, namespace, nil
 }
 
-// checkContext is an error if the context asked for is not there, or its cluster.
+// notLoaded is the error of files that do not load. It names the field if a value is of a wrong
+// form.
+func notLoaded(rules *clientcmd.ClientConfigLoadingRules, err error) error {
+	for _, file := range rules.GetLoadingPrecedence() {
+		text, _ := os.ReadFile(file)
+		if misfit := KubeconfigMisfit(text); misfit != "" {
+			return fmt.Errorf("load kubeconfig from %s: %s", file, misfit)
+		}
+	}
+	return fmt.Errorf("load kubeconfig: %w", err)
+}
+
+// KubeconfigMisfit says which value of a kubeconfig is of a wrong form, such as a token that is a
+// number. It is empty if there is none, and quotes no value.
+func KubeconfigMisfit(text []byte) string {
+	var content any
+	if yaml.Unmarshal(text, &content) != nil {
+		return ""
+	}
+	misfit := asjson.MisfitOf(content, reflect.TypeFor[clientcmdv1.Config]())
+	if misfit == nil {
+		return ""
+	}
+	misfit.Path = mapKeys.ReplaceAllString(misfit.Path, "[…]")
+	return misfit.Error() + misfit.Hint()
+}
+
+// mapKeys are what a path has of the text itself.
+var mapKeys = regexp.MustCompile(`\["([^"\\]|\\.)*"\]`)
+
+// checkContext is an error if the context asked for is not there, or its cluster, or its user.
 func checkContext(raw *clientcmdapi.Config, overrides *clientcmd.ConfigOverrides, rules *clientcmd.ClientConfigLoadingRules) error {
 	name := overrides.CurrentContext
 	if name == "" {
@@ -110,11 +146,14 @@ func checkContext(raw *clientcmdapi.Config, overrides *clientcmd.ConfigOverrides
 	if !ok {
 		return fmt.Errorf("load kubeconfig from %s: there is no context %q, %s", paths(rules), name, contexts(raw))
 	}
-	if overrides.Context.Cluster != "" || overrides.ClusterInfo.Server != "" {
-		return nil
-	}
-	if _, ok := raw.Clusters[context.Cluster]; !ok {
+	_, hasCluster := raw.Clusters[context.Cluster]
+	_, hasUser := raw.AuthInfos[context.AuthInfo]
+	switch given := overrides.AuthInfo; {
+	case !hasCluster && overrides.Context.Cluster == "" && overrides.ClusterInfo.Server == "":
 		return fmt.Errorf("load kubeconfig from %s: there is no cluster %q, which context %q names", paths(rules), context.Cluster, name)
+	// client-go sends anonymous requests then.
+	case !hasUser && context.AuthInfo != "" && overrides.Context.AuthInfo == "" && given.Token == "" && given.ClientCertificate == "":
+		return fmt.Errorf("load kubeconfig from %s: there is no user %q, which context %q names", paths(rules), context.AuthInfo, name)
 	}
 	return nil
 }
