@@ -82,7 +82,8 @@ func (c *Client) ServerVersion() (*VersionInfo, error) {
 	if c.core.disco == nil {
 		return nil, kinds.ErrNoDiscovery
 	}
-	return c.core.disco.ServerVersion()
+	version, err := c.core.disco.ServerVersion()
+	return version, kinds.Said(err)
 }
 
 // ServerResources returns every resource that the server serves, in every version. If discovery
@@ -116,7 +117,7 @@ func (c *Client) RESTMapper() meta.RESTMapper { return c.core.kinds.RESTMapper()
 // flattened makes one list of resources, and keeps it beside discovery's error.
 func flattened(lists []*metav1.APIResourceList, err error) ([]APIResource, error) {
 	all, ferr := kinds.Flatten(lists)
-	return all, errors.Join(err, ferr)
+	return all, errors.Join(kinds.Said(err), ferr)
 }
 
 func (c *Client) resource(ctx context.Context, m *meta.RESTMapping) stream.Resource {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/openapi"
 
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/kinds"
 	"github.com/kates-go/kates/internal/warm"
 )
 
@@ -195,7 +196,7 @@ func (o *origins) ask(ctx context.Context) error {
 	}
 	raw, err := c.disco.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
 	if err != nil {
-		return origin(fmt.Errorf("ask for the server's version: %w", err))
+		return origin(fmt.Errorf("ask for the server's version: %w", kinds.Said(err)))
 	}
 	var version VersionInfo
 	if err := json.Unmarshal(raw, &version); err != nil || version.GitVersion == "" {
@@ -203,7 +204,7 @@ func (o *origins) ask(ctx context.Context) error {
 	}
 	paths, err := openapi.NewClientWithContext(c.disco.RESTClient()).PathsWithContext(ctx)
 	if err != nil && !IsNotFound(err) {
-		return origin(fmt.Errorf("ask for the server's schemas: %w", err))
+		return origin(fmt.Errorf("ask for the server's schemas: %w", kinds.Said(err)))
 	}
 	o.cluster, o.version, o.paths = string(uid), version.GitVersion, paths
 	return nil

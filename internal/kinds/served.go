@@ -2,7 +2,6 @@ package kinds
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -44,12 +43,9 @@ func (r *servedResource) mapping() *meta.RESTMapping {
 // a *discovery.ErrGroupDiscoveryFailed, and groups may lack the group versions that failed.
 func newServed(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, err error) *served {
 	all := &served{}
+	err = Said(err)
 	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
 	switch {
-	case apierrors.IsForbidden(err): // client-go says no more than "unknown"
-		all.err = fmt.Errorf("reading it is forbidden, "+
-			"which everybody may by the cluster role system:discovery: %w", err)
-		return all
 	case err != nil && !partial:
 		all.err = err
 		return all
@@ -90,6 +86,36 @@ func newServed(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, err e
 	}
 	return all
 }
+
+// Said returns an error of discovery with a text that says why. client-go's own is "unknown" if the
+// server has refused, because client-go does not read the body of that answer.
+func Said(err error) error {
+	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
+	switch {
+	case partial:
+		groups := make(map[schema.GroupVersion]error, len(failed))
+		for gv, cause := range failed {
+			groups[gv] = Said(cause)
+		}
+		return &discovery.ErrGroupDiscoveryFailed{Groups: groups}
+	case !apierrors.IsForbidden(err):
+		return err
+	}
+	return &refused{err}
+}
+
+// refused is the error of a server that has refused discovery.
+type refused struct{ err error }
+
+func (r *refused) Error() string {
+	text := "reading it is forbidden, which everybody may by the cluster role system:discovery"
+	if said := r.err.Error(); said != "unknown" {
+		text += ": " + said
+	}
+	return text
+}
+
+func (r *refused) Unwrap() error { return r.err }
 
 // complete says that a resource that is missing here is not served.
 func (s *served) complete() bool { return s.err == nil && len(s.failed) == 0 }

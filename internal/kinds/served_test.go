@@ -2,12 +2,15 @@ package kinds
 
 import (
 	"errors"
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 
 	"github.com/kates-go/kates/internal/suite/kindstest"
 )
@@ -54,4 +57,32 @@ func TestDiscoveryThatIsForbiddenSaysWhichRightIsMissing(t *testing.T) {
 	assert.False(t, all.complete())
 	assert.ErrorContains(t, all.doubt(nil), "system:discovery")
 	assert.True(t, apierrors.IsForbidden(all.doubt(nil)))
+}
+
+// TestARefusalOfDiscoverySaysMoreThanUnknown: client-go leaves that word of it.
+func TestARefusalOfDiscoverySaysMoreThanUnknown(t *testing.T) {
+	unknown := apierrors.NewGenericServerResponse(http.StatusForbidden, "get", schema.GroupResource{}, "", "unknown", 0, true)
+	const refused = "reading it is forbidden, which everybody may by the cluster role system:discovery"
+	require.EqualError(t, unknown, "unknown", "that is what client-go says")
+	gv := schema.GroupVersion{Group: "apps", Version: "v1"}
+	other := errors.New("other")
+	for text, err := range map[string]error{
+		refused: unknown,
+		refused + `: forbidden: User "a" cannot get path "/apis"`:                  apierrors.NewGenericServerResponse(http.StatusForbidden, "get", schema.GroupResource{}, "", `forbidden: User "a" cannot get path "/apis"`, 0, true),
+		"unable to retrieve the complete list of server APIs: apps/v1: " + refused: &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{gv: unknown}},
+		"unable to retrieve the complete list of server APIs: apps/v1: other":      &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{gv: other}},
+		"other": other,
+	} {
+		said := Said(err)
+		assert.EqualError(t, said, text)
+		failed, partial := discovery.GroupDiscoveryFailedErrorGroups(said)
+		assert.Equal(t, apierrors.IsForbidden(err), apierrors.IsForbidden(said))
+		if partial {
+			err, said = err.(*discovery.ErrGroupDiscoveryFailed).Groups[gv], failed[gv]
+			assert.Equal(t, apierrors.IsForbidden(err), apierrors.IsForbidden(said))
+		}
+	}
+	assert.NoError(t, Said(nil))
+	all := newServed(nil, nil, unknown)
+	assert.EqualError(t, all.doubt(nil), refused)
 }
