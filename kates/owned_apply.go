@@ -148,7 +148,7 @@ func (c *Client) applied(ctx context.Context, o *object, w writeOptions) (r repl
 	options := w.patch(types.ApplyPatchType)
 	got, created, err := c.core.server.Apply(ctx, o.address(), data, options)
 	if err != nil {
-		return reply{}, false, c.preconditionError(ctx, o, w, types.ApplyPatchType, err)
+		return reply{}, false, c.patchError(ctx, o, w, types.ApplyPatchType, err)
 	}
 	return c.answered(opApply, got), created, nil
 }

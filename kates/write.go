@@ -93,7 +93,7 @@ func (c *Client) patch(ctx context.Context, op operation, o *object, pt PatchTyp
 	}
 	o.sent = data
 	got, err := c.core.at(o).Patch(ctx, o.GetName(), pt, data, w.patch(pt), op.subresources()...)
-	return got, c.preconditionError(ctx, o, w, pt, err)
+	return got, c.patchError(ctx, o, w, pt, err)
 }
 
 // Apply is server-side apply. The resource holds the fields that the field manager wants to own
@@ -120,7 +120,7 @@ func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteO
 		}
 		pt := types.ApplyPatchType
 		got, err := c.core.at(o).Patch(ctx, o.GetName(), pt, data, w.patch(pt))
-		return got, c.preconditionError(ctx, o, w, pt, c.core.server.applyError(err))
+		return got, c.patchError(ctx, o, w, pt, c.core.server.applyError(err))
 	})
 }
 

@@ -57,7 +57,8 @@ import (
 // If change alters nothing, nothing is sent, and the known object is returned. An object's
 // apiVersion, kind, name, namespace and UID cannot be changed: that is an error. Fields that only
 // the server writes (resourceVersion, managedFields, …) are left out. The server ignores changes
-// of a status that is a subresource: see [ModifyStatus].
+// of a status that is a subresource. If that leaves nothing of what change has altered in the
+// status, the error is [ErrDropped], and the rest is stored. See [ModifyStatus].
 //
 // After a conflict Modify waits a little, reads the object from the server, since watches may
 // lag, and calls change again. After some twenty tries it returns the conflict ([IsConflict]).
@@ -95,6 +96,8 @@ type modification struct {
 	shows func(stream.Object) bool
 	// edit changes base and returns it in the form of the Go type, before and after.
 	edit func(base *Unstructured) (before, after *Unstructured, err error)
+	// view returns what the Go type has of an object.
+	view func(*Unstructured) (*Unstructured, error)
 }
 
 func modify[T any](ctx context.Context, c *Client, m *modification, resource any, change func(*T) error, opts []WriteOption) (*T, error) {
@@ -121,6 +124,13 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 	}
 	if m.shows == nil {
 		m.shows = func(o stream.Object) bool { return reflect.TypeOf(o) == reflect.TypeFor[*T]() }
+	}
+	m.view = func(o *Unstructured) (*Unstructured, error) {
+		view := new(T)
+		if err := jsonform.Fill(view, o); err != nil {
+			return nil, err
+		}
+		return jsonform.ToUnstructured(nil, view)
 	}
 	m.edit = func(base *Unstructured) (before, after *Unstructured, err error) {
 		var view *T
@@ -197,7 +207,23 @@ func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got
 	if err != nil {
 		return got, apierrors.IsConflict(err) || apierrors.IsNotFound(err) || change.Refused(err), err
 	}
+	if err := m.ignored(before, after, got); err != nil {
+		return nil, false, m.object.failed(m.op, err)
+	}
 	return m.whole(before, after, got)
+}
+
+// ignored returns an error if the status was to be changed with the rest of the object, and the
+// server has left it as it was. That is what servers do with a status that is a subresource.
+func (m *modification) ignored(before, after, got *Unstructured) error {
+	was, wanted := before.Object["status"], after.Object["status"]
+	if m.op.subresource != "" || patch.Dropped(was, wanted, nil) == nil && patch.Dropped(wanted, was, nil) == nil {
+		return nil
+	}
+	if now, err := m.view(got); err != nil || !reflect.DeepEqual(now.Object["status"], was) {
+		return nil
+	}
+	return fmt.Errorf("%w: nothing of what was changed there is stored; ModifyStatus writes a status", ErrDropped)
 }
 
 // replaced reports whether the error is a conflict because the object that was given no longer
@@ -246,7 +272,7 @@ func (c *Client) patchFrom(ctx context.Context, m *modification, base *Unstructu
 		case change.Refused(err):
 			return reply{}, err // the object is read next
 		case err != nil:
-			return reply{}, c.preconditionError(ctx, o, w, change.Type, err)
+			return reply{}, c.patchError(ctx, o, w, change.Type, err)
 		}
 		return c.answered(m.op, got), nil
 	})

@@ -49,7 +49,8 @@ func FieldManager(name string) WriteOption {
 }
 
 // ForceOwnership lets an Apply take over fields that other managers own. Without it they are a
-// conflict.
+// conflict. An owner reference is one field: so is that of an object that [Client.ApplyOwned]
+// adopts, if another manager has set it otherwise.
 func ForceOwnership() WriteOption { return func(o *writeOptions) { o.force = true } }
 
 // IfUID makes a Delete, Update, Patch or Apply fail with a conflict unless the object has this
@@ -336,10 +337,13 @@ func (w writeOptions) preconditionBody(o *object, u *Unstructured) error {
 	return errors.Join(errs...)
 }
 
-// preconditionError turns the answer to a patch or apply into a conflict if a precondition did
-// not hold. For a UID, and for a JSON patch, the server answers "invalid". For a JSON patch it
-// does not say what is wrong, so the object is read.
-func (c *Client) preconditionError(ctx context.Context, o *object, w writeOptions, pt PatchType, err error) error {
+// patchError is the error of a patch or apply, as the caller is told it. It is a conflict if a
+// precondition did not hold. For a UID, and for a JSON patch, the server answers "invalid". For a
+// JSON patch it does not say what is wrong, so the object is read.
+func (c *Client) patchError(ctx context.Context, o *object, w writeOptions, pt PatchType, err error) error {
+	if apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
+		return fmt.Errorf("%w (ForceOwnership takes over what other field managers own)", err)
+	}
 	if (w.uid == nil && w.version == nil) || !apierrors.IsInvalid(err) {
 		return err
 	}

@@ -24,7 +24,8 @@ import (
 // ErrDropped is the error of a write of a status of which the server has dropped a part. The error
 // names the fields. The kind's schema does not have them, or a webhook has removed them. The rest
 // of the status is stored, and later snapshots show it. No other try helps before the schema
-// changes.
+// changes. It is also the error of a [Modify] that has changed a status which only [ModifyStatus]
+// writes: the rest of that change is stored.
 var ErrDropped = errors.New("the server has dropped a part of the status")
 
 // Condition is one aspect of an object's state, in its status.conditions.

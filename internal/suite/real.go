@@ -18,6 +18,8 @@ var realScenarios = []scenario{
 	{"AStaleUpdateIsAConflict", staleUpdate},
 	{"UpsertRetriesConflicts", racingUpserts},
 	{"UpdateStatusWritesNothingButTheStatus", statusOnly},
+	{"AModifyOfAStatusThatIsASubresourceIsAnErrorAndTheRestIsStored", modifiesStatus},
+	{"AConflictOfFieldManagersNamesTheOptionThatTakesTheFieldsOver", ownershipConflicts},
 	{"G4AppliedFieldsAreInTheVeryNextUpdate", apply},
 	{"G4ATerminatingObjectIsShownUntilItsLastFinalizerIsGone", finalizers},
 	{"G4GeneratedNamesAreInTheVeryNextUpdate", generatedNames},
