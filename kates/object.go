@@ -322,7 +322,8 @@ func (s ObjectStatus) Ready() bool { return s.Phase == PhaseCurrent }
 //
 //   - Deployment, StatefulSet, DaemonSet: the rules of kubectl rollout status, with the partition
 //     of a StatefulSet. With OnDelete, pods need not be updated. Pods that are too many are waited
-//     for. A Deployment that exceeds its progress deadline has Failed.
+//     for. A Deployment that exceeds its progress deadline has Failed, and one with another
+//     condition Progressing or Available that is False is InProgress.
 //   - ReplicaSet, ReplicationController: as many pods as wanted, all available.
 //   - Pod: ready, or succeeded. Failed pods, and those with containers in CrashLoopBackOff, have
 //     Failed.

@@ -3,15 +3,18 @@ package conditions
 import "fmt"
 
 // The rules of the kinds that keep a number of pods. They are those of kubectl rollout status, and
-// more careful in one point: pods that are too many are waited for, as kstatus does.
+// more careful in two points, as kstatus is: pods that are too many are waited for, and so is a
+// condition that is False.
 
-// deployment is complete when all pods, and no others, are of the newest template and available.
+// deployment is complete when all pods, and no others, are of the newest template and available,
+// and no condition denies that.
 // https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#deployment-status
 func deployment(c content) (Phase, string) {
 	want, pods := c.number("spec.replicas", 1), c.number("status.replicas", 0)
 	updated, available := c.number("status.updatedReplicas", 0), c.number("status.availableReplicas", 0)
-	if a := c.aspect("Progressing"); a.reason == "ProgressDeadlineExceeded" {
-		return Failed, a.saying("its rollout makes no progress")
+	progress, availability := c.aspect("Progressing"), c.aspect("Available")
+	if progress.reason == "ProgressDeadlineExceeded" {
+		return Failed, progress.saying("its rollout makes no progress")
 	}
 	var waitsFor string
 	switch {
@@ -23,6 +26,10 @@ func deployment(c content) (Phase, string) {
 		waitsFor = fmt.Sprintf("%d pods are too many", pods-want)
 	case available < want:
 		waitsFor = fmt.Sprintf("%d of %d pods are available", available, want)
+	case progress.status == "False":
+		return InProgress, progress.saying("its condition Progressing is false")
+	case availability.status == "False":
+		return InProgress, availability.saying("its condition Available is false")
 	default:
 		return Current, fmt.Sprintf("all %d pods are updated and available", want)
 	}
