@@ -100,7 +100,7 @@ func TestG4AWriteOfWhichTheServerCannotBeAskedIsReported(t *testing.T) {
 		require.True(t, ok)
 		s.Failing(func(string, string) error { return errors.New("refused") })
 		err := w.Commit(context.Background(), stream.Outcome{Write: coherence.Write{Key: key}, Unknown: true})
-		require.EqualError(t, err, "ask for as ns/a: refused")
+		require.EqualError(t, err, `ask for as "ns/a": refused`)
 		update(t, a, &snap)
 		assert.Equal(t, 1, a.Status()[0].Unsettled)
 		assert.Len(t, snap.A, 1)

@@ -305,3 +305,24 @@ func TestObjectsOfATransformAreNotKept(t *testing.T) {
 		assert.Zero(t, p.files.Len())
 	})
 }
+
+func TestObjectsWithOddNamesAreKeptAndOneThatReplacesAnotherIsOne(t *testing.T) {
+	const tab, replaced = "b\tb", "c\uFFFD"
+	synctest.Test(t, func(t *testing.T) {
+		p := &process{T: t, Server: sim.New(), files: &sim.Files{}}
+		for _, name := range []string{"a", tab, replaced} {
+			p.Create("as", sim.Thing(name))
+		}
+		p.start()
+		p.shows("a", tab, replaced)
+		sim.After(5 * time.Minute) // it is written
+		p.Remove("as", replaced)
+		p.Create("as", sim.Thing(replaced)) // of another UID
+		p.shows("a", tab, replaced)
+		p.end()
+		p.start()
+		p.shows("a", tab, replaced)
+		assert.Equal(t, "warm", p.began())
+		p.end()
+	})
+}

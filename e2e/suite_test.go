@@ -65,6 +65,7 @@ func runSuite(t *testing.T, defaults []kates.Option) {
 			return c
 		},
 		Foreign:   foreign,
+		Config:    serverOf,
 		Namespace: namespace,
 		FailReads: func(t testing.TB, resource string) func() {
 			of(t).fail(resource, true)

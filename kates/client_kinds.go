@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -277,6 +278,9 @@ func (o *object) named() error {
 // segment is an error if a name cannot be part of a path: the request would have another meaning,
 // for example all objects in place of one.
 func segment(what, name string) error {
+	if !utf8.ValidString(name) {
+		return fmt.Errorf("invalid %s %q: it is no UTF-8", what, name) // JSON would say another name
+	}
 	if why := content.IsPathSegmentName(name); len(why) > 0 {
 		return fmt.Errorf("invalid %s %q: %s", what, name, strings.Join(why, ", "))
 	}

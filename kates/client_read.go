@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
@@ -274,8 +275,7 @@ func (c *Client) listAll(ctx context.Context, r stream.Resource, q query.Query) 
 	}), nil
 }
 
-// listOne makes one list, in pages. If the version of the pages expires meanwhile, it starts again
-// with one page for everything.
+// listOne makes one list, in pages.
 func (c *Client) listOne(ctx context.Context, r stream.Resource, namespace string, s stream.Selection) ([]*Unstructured, error) {
 	in := wire.In(c.core.dynamic, r, namespace)
 	items := []*Unstructured{}
@@ -286,23 +286,24 @@ func (c *Client) listOne(ctx context.Context, r stream.Resource, namespace strin
 	if s.Fields != nil {
 		o.FieldSelector = s.Fields.String()
 	}
-	for {
+	list := func(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
 		page, err := in.List(ctx, o)
-		if o.Continue != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
-			o.Continue, o.Limit = "", 0
-			items = []*Unstructured{}
-			continue
-		}
 		if err != nil {
-			return nil, err
+			return metav1.ListMeta{}, err
 		}
-		for i := range page.Items {
-			if u := &page.Items[i]; c.core.server.selects(r, s, u) {
+		return stream.EachItem(page, put)
+	}
+	_, err := stream.Pages(ctx, list, o, func() func(runtime.Object) error {
+		items = []*Unstructured{}
+		return func(item runtime.Object) error {
+			if u := item.(*Unstructured); c.core.server.selects(r, s, u) {
 				items = append(items, u)
 			}
+			return nil
 		}
-		if o.Continue = page.GetContinue(); o.Continue == "" {
-			return items, nil
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
+	return items, nil
 }

@@ -300,10 +300,10 @@ func TestAServerThatRefusesProtobufIsAskedForJSON(t *testing.T) {
 
 func TestWhatIsNoListIsInTheStatus(t *testing.T) {
 	for body, want := range map[string]string{
-		"<html>":                              "cannot be read",
-		`{"kind":"Pod"}`:                      "a list that does not say what it is",
-		`{"items":[{"spec":{}}]}`:             "without a name",
-		`{"items":[{"metadata":{"name":"x"}}`: "EOF",
+		"<html>":                  "cannot be read",
+		`{"kind":"Pod"}`:          "a list that does not say what it is",
+		`{"items":[{"spec":{}}]}`: "without a name",
+		`{"items":[{"metadata":{"namespace":"ns","name":"x"}}`: "EOF",
 	} {
 		s := &wireServer{instead: body}
 		w, err := kates.Watch[typedMaps](t.Context(), s.client(t))

@@ -209,6 +209,19 @@ func (l *looks) look(parts []*part, key stream.Key) {
 	}
 }
 
+// join lets streams say the same of a key if each shows another object of that key.
+func (l *looks) join(key stream.Key) {
+	for i := 1; i < len(l.sights); i++ {
+		a, b := l.sights[0].Object, l.sights[i].Object
+		if a == nil || b == nil {
+			continue
+		}
+		if all := stream.Several(key, a.(stream.Object), b.(stream.Object)); all != nil {
+			l.sights[0].Object, l.sights[i].Object = all, all
+		}
+	}
+}
+
 // younger returns a departure without a state that is too old to count. Own writes count (G4).
 func (m *merging) younger(d coherence.Departure) coherence.Departure {
 	if m.noOlderRV != "" && d.Last != nil && !coherence.Newer(d.Last.GetResourceVersion(), m.noOlderRV) {
@@ -231,7 +244,8 @@ func (m *merging) decide(shown Shown, key stream.Key, left coherence.Departure, 
 		l.sights[i].Left = m.younger(l.sights[i].Left)
 	}
 	var d coherence.Decision
-	if newHistory {
+	l.join(key)
+	if newHistory || had != nil && stream.StandsForSeveral(had.(stream.Object)) {
 		d = coherence.DecideAnew(had, l.sights)
 	} else {
 		d = coherence.Decide(had, left, l.sights)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
@@ -315,6 +316,6 @@ func (r *references) patience(key stream.Key, wide bool) time.Duration {
 // nowhere reports whether no object can have that name: it is invalid, or lacks the namespace
 // that the kind requires. The path of such a name would be the path of another object.
 func nowhere(key stream.Key, wide bool) bool {
-	return wide != (key.Namespace == "") || len(content.IsPathSegmentName(key.Name)) > 0 ||
+	return wide != (key.Namespace == "") || !utf8.ValidString(key.Name) || len(content.IsPathSegmentName(key.Name)) > 0 ||
 		!wide && len(content.IsPathSegmentName(key.Namespace)) > 0
 }

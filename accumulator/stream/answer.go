@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/kates-go/kates/coherence"
 )
@@ -30,24 +28,6 @@ func (s *shape) dated(rv, beforeRV string) error {
 		return fmt.Errorf("a list of version %q, which does not compare with %s before", rv, beforeRV)
 	}
 	return nil
-}
-
-// plausible is an error if no server has an object of that key for the stream.
-func (s *shape) plausible(key Key) error {
-	switch {
-	case key.Name == "":
-		return errors.New("the server sends an object without a name")
-	case !nameable(key.Name), key.Namespace != "" && !nameable(key.Namespace):
-		return fmt.Errorf("the server sends an object with a name that no object can have: %q", key)
-	case s.key.namespace != "" && key.Namespace != s.key.namespace:
-		return fmt.Errorf("the server sends %q, and was asked for objects in %q alone", key, s.key.namespace)
-	}
-	return nil
-}
-
-// nameable reports whether a name can be a part of a URL, which every name is.
-func nameable(name string) bool {
-	return len(content.IsPathSegmentName(name)) == 0 && utf8.ValidString(name)
 }
 
 // adviceMost is the longest pause that a server may ask for.

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -72,7 +73,7 @@ func (s *stream) swap(l listing, rv string, restored bool) (wake []func()) {
 		}
 		return old[key]
 	}
-	s.store.objects = fresh
+	s.store.objects, s.store.namesakes = fresh, cmp.Or(l.namesakes, &namesakes{})
 	s.progress.kept.listed(l.from)
 	if restored { // versions of the two histories do not compare
 		s.store.view.Reset(rv)

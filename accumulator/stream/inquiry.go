@@ -56,7 +56,7 @@ func (w *Write) told(ctx context.Context, o Outcome) (Outcome, error) {
 		for _, st := range streams {
 			st.unsettle(o.Key, o.Version)
 		}
-		return o, fmt.Errorf("ask for %s %s: %w", w.resource.Resource, o.Key, err)
+		return o, fmt.Errorf("ask for %s %q: %w", w.resource.Resource, o.Key, err)
 	}
 	now := Outcome{Write: coherence.Write{Key: o.Key, UID: o.UID, Version: version}, found: object != nil}
 	if object != nil {
@@ -95,7 +95,7 @@ func (q *inquiry) add(st *stream, a answer) {
 func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, how landing) (a answer, err error) {
 	object, version, err := st.requests.lookup(ctx, o.Key, o.Version)
 	if err != nil {
-		return a, fmt.Errorf("ask for %s %s: %w", st.key.resource, o.Key, err)
+		return a, fmt.Errorf("ask for %s %q: %w", st.key.resource, o.Key, err)
 	}
 	if object != nil && !st.ours(object) {
 		object = nil

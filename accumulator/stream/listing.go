@@ -151,18 +151,14 @@ func initial(ctx context.Context, w watch.Interface, next listing) (rv string, e
 func (l listing) initial(e watch.Event) (rv string, err error) {
 	switch e.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
-		o, ok := e.Object.(Object)
-		if !ok {
-			return "", unreadable{fmt.Errorf("unexpected %T in a list of %s", e.Object, l.stream.key.resource)}
+		if e.Type != watch.Deleted {
+			return "", l.put(e.Object)
 		}
-		if err := l.stream.misfit(o); err != nil {
-			return "", unreadable{err}
+		o, err := l.stream.objectOf(e.Object)
+		if err == nil {
+			l.remove(object.KeyOf(o), o)
 		}
-		if e.Type == watch.Deleted {
-			l.remove(object.KeyOf(o))
-			return "", nil
-		}
-		return "", l.put(o)
+		return "", err
 	case watch.Bookmark:
 		m, err := meta.Accessor(e.Object)
 		if err != nil || m.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
@@ -196,8 +192,9 @@ func (f *reflector) listed(next listing, rv string, asked ask) error {
 
 // listing is the next store in the making.
 type listing struct {
-	stream  *stream
-	objects map[Key]Object
+	stream    *stream
+	objects   map[Key]Object
+	namesakes *namesakes
 	// compared are the items of a version that the stream holds. It lacks those that are the held
 	// object by now.
 	compared map[Key]comparison
@@ -216,8 +213,8 @@ func (s *stream) begin(newHistory bool) listing {
 	s.listing(0)
 	s.sharding.begin()
 	return listing{
-		stream: s, objects: make(map[Key]Object), compared: make(map[Key]comparison), newHistory: newHistory,
-		others: s.set.otherShares(s),
+		stream: s, objects: make(map[Key]Object), namesakes: &namesakes{}, compared: make(map[Key]comparison),
+		newHistory: newHistory, others: s.set.otherShares(s),
 	}
 }
 
@@ -225,46 +222,45 @@ func (s *stream) begin(newHistory bool) listing {
 func (l listing) put(item runtime.Object) error {
 	l.stream.step.Begin()
 	defer l.stream.step.End()
-	o, ok := item.(Object)
-	if !ok {
-		return fmt.Errorf("unexpected %T in a list of %s", item, l.stream.key.resource)
-	}
-	key := object.KeyOf(o)
-	if err := l.stream.plausible(key); err != nil {
+	o, err := l.stream.objectOf(item)
+	if err != nil {
 		return err
 	}
 	if !l.stream.matches(o) {
 		return nil
 	}
-	_, again := l.objects[key]
-	switch {
-	case again && l.paged:
+	key := object.KeyOf(o)
+	before, again := l.objects[key]
+	if again && l.paged && !ambiguous(key) {
 		return fmt.Errorf("the server sends %q twice in one list", key)
-	case !again:
-		if err := l.stream.admit(len(l.objects) + 1); err != nil {
-			return err
-		}
 	}
 	held, same := l.stream.has(o)
 	switch {
 	case !same || l.newHistory:
 		made := l.made(o, held)
 		l.stream.tally.taken(made)
-		l.objects[key] = made
+		l.objects[key] = l.namesakes.add(key, before, made)
 	default:
 		now := l.stream.again(o, held)
-		l.objects[key] = now // what is held already is not held twice
+		l.objects[key] = l.namesakes.add(key, before, now) // what is held already is not held twice
 		if now != held {
 			l.compared[key] = comparison{with: held}
 		}
 	}
-	l.stream.tally.listed.Store(int64(len(l.objects)))
-	return nil
+	l.stream.tally.listed.Store(int64(l.size()))
+	return l.stream.admit(l.size())
 }
 
-// remove takes in a deletion.
-func (l listing) remove(key Key) {
-	delete(l.objects, key)
+// size is how many objects the list has.
+func (l listing) size() int { return len(l.objects) + l.namesakes.more }
+
+// remove takes in the deletion of an object; nil stands for whatever has the key.
+func (l listing) remove(key Key, o Object) {
 	delete(l.compared, key)
-	l.stream.listing(len(l.objects))
+	if left := l.namesakes.drop(key, l.objects[key], o); left != nil {
+		l.objects[key] = left
+	} else {
+		delete(l.objects, key)
+	}
+	l.stream.listing(l.size())
 }

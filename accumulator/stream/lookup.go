@@ -33,6 +33,9 @@ func (s *Set) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
+	if !sayable(key) {
+		return nil, false // streams from JSON have another name of it
+	}
 	var absent bool   // a stream without selectors shows that there is none
 	var as string     // at this version
 	var newest Object // in any form

@@ -174,7 +174,7 @@ func (l *Listener) everything() []Change {
 // held.
 func (l *Listener) count() (n int) {
 	if l.narrow == nil {
-		return len(l.stream.store.objects)
+		return l.stream.store.size()
 	}
 	for _, o := range l.stream.store.objects {
 		if l.narrow.in(o) {

@@ -23,8 +23,10 @@ type ListOnce func(ctx context.Context, o metav1.ListOptions, put func(runtime.O
 
 // Pages lists in pages of one version, and returns that of the first page. Each try asks start
 // where the items go. Where the version expires half-way, Pages starts over with one page of
-// everything. It does not follow a server in circles: a token that comes again is an error, and so
-// are too many pages without an item.
+// everything. It does so, too, where a page ends with a name that JSON may not say: a server writes
+// this name into the token, as JSON, so that the token may lead elsewhere. Pages does not follow a
+// server in circles: a token that comes again is an error, and so are too many pages without an
+// item.
 func Pages(ctx context.Context, list ListOnce, first metav1.ListOptions, start func() func(runtime.Object) error) (rv string, err error) {
 	if first.Limit <= 0 {
 		first.Limit = pageSize
@@ -34,7 +36,8 @@ func Pages(ctx context.Context, list ListOnce, first metav1.ListOptions, start f
 		lockorder.CallOut("a list request")
 		m, err := list(ctx, o, way.put)
 		switch {
-		case err != nil && o.Continue != "" && o.Limit > 0 && expired(err):
+		case err != nil && o.Continue != "" && o.Limit > 0 && expired(err),
+			err == nil && m.Continue != "" && o.Limit > 0 && way.astray():
 			o, way = first, newWay(start())
 			o.Limit = 0
 			continue
@@ -64,15 +67,23 @@ type way struct {
 	pages, items int // items of the page that is being read
 	empty        int // pages in a row
 	tokens       map[[sha256.Size]byte]bool
+	last         runtime.Object
 }
 
 func newWay(put func(runtime.Object) error) *way {
 	w := &way{tokens: make(map[[sha256.Size]byte]bool)}
 	w.put = func(item runtime.Object) error {
 		w.items++
+		w.last = item
 		return put(item)
 	}
 	return w
+}
+
+// astray reports whether the token behind the last item may lead elsewhere.
+func (w *way) astray() bool {
+	o, ok := w.last.(Object)
+	return ok && ambiguous(object.KeyOf(o))
 }
 
 // goesOn notes a page with a token for the next one. It is an error if the way leads nowhere.

@@ -68,12 +68,26 @@ func (s *stream) fit(objects int) bool {
 // put stores an object, if there is room for it. Called with mu held.
 func (s *stream) put(key Key, o Object) bool {
 	if s.set.room.most > 0 {
-		if _, held := s.store.objects[key]; !held && !s.fit(len(s.store.objects)+1) {
+		size := s.store.size()
+		if _, held := s.store.objects[key]; !held {
+			size++
+		}
+		if !s.fit(size) {
 			return false
 		}
 	}
 	s.store.objects[key] = o
 	return true
+}
+
+// remove takes in the deletion of an object. Called with mu held.
+func (s *stream) remove(key Key, o Object) {
+	if left := s.store.namesakes.drop(key, s.store.objects[key], o); left != nil {
+		s.store.objects[key] = left
+	} else {
+		delete(s.store.objects, key)
+	}
+	s.recount()
 }
 
 // recount gives back the places that the stream no longer needs. What own writes have left in the
@@ -83,7 +97,7 @@ func (s *stream) recount() {
 	if r.most == 0 {
 		return
 	}
-	needed := max(len(s.store.objects), s.places.listed)
+	needed := max(s.store.size(), s.places.listed)
 	if s.progress.ended {
 		needed = 0
 	}
@@ -105,7 +119,7 @@ func (s *stream) listing(objects int) {
 	s.recount()
 }
 
-// admit takes the place of another object of the list under way, which is to have so many.
+// admit takes the places for the list under way, which has so many objects.
 func (s *stream) admit(objects int) error {
 	if s.set.room.most == 0 {
 		return nil

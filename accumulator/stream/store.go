@@ -10,15 +10,16 @@ import (
 // store is what the watch shows, with the own writes laid over it that the watch does not show
 // yet. Its stream's lock guards it.
 type store struct {
-	objects map[Key]Object
-	view    *coherence.View
+	objects   map[Key]Object
+	namesakes *namesakes
+	view      *coherence.View
 	// byContent: versions do not compare, as on a fake.
 	byContent bool
 }
 
 func newStore(s *shape) store {
 	return store{
-		objects: make(map[Key]Object), byContent: s.config.ByContent,
+		objects: make(map[Key]Object), namesakes: &namesakes{}, byContent: s.config.ByContent,
 		view: coherence.NewView(coherence.Options{
 			ByContent: s.config.ByContent, Same: sameContent, Hold: s.config.Hold, Whole: s.whole(),
 		}),
@@ -31,6 +32,35 @@ func (s *store) stored(key Key) coherence.Object {
 		return o
 	}
 	return nil
+}
+
+// size is how many objects of the server the watch shows.
+func (s *store) size() int { return len(s.objects) + s.namesakes.more }
+
+// beside returns what the watch shows of a key with an object that it has brought.
+func (s *store) beside(key Key, o Object) Object { return s.namesakes.add(key, s.objects[key], o) }
+
+// one returns what the watch shows of the object of a UID, or else of its key; nil if nothing.
+func (s *store) one(key Key, uid types.UID) Object {
+	if all := s.namesakes.of[key]; all != nil {
+		return all[uid]
+	}
+	return s.objects[key]
+}
+
+// distinct calls yield with every object that the watch has shown, and a name that no other has.
+func (s *store) distinct(yield func(Key, Object) bool) {
+	for key, o := range s.objects {
+		all := s.namesakes.of[key]
+		if all == nil && !yield(distinct(key, o.GetUID()), o) {
+			return
+		}
+		for uid, one := range all {
+			if !yield(distinct(key, uid), one) {
+				return
+			}
+		}
+	}
 }
 
 // read returns the object of that key, own writes included; nil if there is none.
@@ -95,13 +125,14 @@ func (s *store) stale(key Key, o Object) bool {
 	if at := s.view.Position(); coherence.Comparable(at) && !coherence.Newer(rv, at) {
 		return true
 	}
-	stored, ok := s.objects[key]
-	return ok && stored.GetUID() == o.GetUID() && coherence.Newer(stored.GetResourceVersion(), rv)
+	stored := s.one(key, o.GetUID())
+	return stored != nil && stored.GetUID() == o.GetUID() && coherence.Newer(stored.GetResourceVersion(), rv)
 }
 
 // lastState reports whether a DELETED event has the stored version in place of the deletion's.
 func (s *store) lastState(key Key, deleted Object) bool {
-	return !s.byContent && coherence.LastState(s.stored(key), deleted)
+	stored := s.one(key, deleted.GetUID())
+	return stored != nil && !s.byContent && coherence.LastState(stored, deleted)
 }
 
 // echo returns the object to store for o, given what has been shown: where that is the same
@@ -174,18 +205,16 @@ func (s *store) list(rv string) []coherence.Ended {
 // contains reports whether every object of a goal is stored, no older, and every other stored
 // object is newer than the goal.
 func (s *store) contains(g goal) bool {
-	for key, want := range g.versions {
-		have, ok := s.objects[key]
-		if !ok || coherence.Newer(want, have.GetResourceVersion()) {
+	found := 0
+	for name, have := range s.distinct {
+		switch want, ok := g.versions[name]; {
+		case ok && !coherence.Newer(want, have.GetResourceVersion()):
+			found++
+		case ok, !coherence.Newer(have.GetResourceVersion(), g.rv):
 			return false
 		}
 	}
-	for key, have := range s.objects {
-		if _, ok := g.versions[key]; !ok && !coherence.Newer(have.GetResourceVersion(), g.rv) {
-			return false
-		}
-	}
-	return true
+	return found == len(g.versions)
 }
 
 // equals reports whether the objects are those of a goal, by content.

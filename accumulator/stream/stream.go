@@ -115,15 +115,11 @@ func (s *stream) floor() string {
 // event takes in a live event of the watch. An error means that the watch cannot go on: that there
 // is no room for the object, or that no server should send it.
 func (s *stream) event(item runtime.Object, deleted bool) error {
-	o, ok := item.(Object)
-	if !ok {
-		return unreadable{fmt.Errorf("unexpected %T in a watch of %s", item, s.key.resource)}
-	}
-	err := s.misfit(o)
-	if err == nil {
-		err = s.unversioned("an event", o.GetResourceVersion())
-	}
+	o, err := s.objectOf(item)
 	if err != nil {
+		return err
+	}
+	if err := s.unversioned("an event", o.GetResourceVersion()); err != nil {
 		return unreadable{err}
 	}
 	key := object.KeyOf(o)
@@ -147,9 +143,8 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 	if last || !s.store.stale(key, o) {
 		var seen coherence.Object
 		if !in {
-			delete(s.store.objects, key)
-			s.recount()
-		} else if seen = o; !s.put(key, s.store.echo(before, o)) {
+			s.remove(key, o)
+		} else if seen = o; !s.put(key, s.store.echo(before, s.store.beside(key, o))) {
 			s.mu.Unlock()
 			return s.set.room.full()
 		}

@@ -21,8 +21,8 @@ func (s *Set) Sync(ctx context.Context) error {
 
 // SyncAll is [Set.Sync] for the streams of some listeners, for a caller that must go on with what
 // can be had: where the server refuses the list for lack of rights, or has no such resource, and
-// says so again, what is shown stays as it is, and that is no error. Where something is shown, it
-// has to say so for some seconds: the right may come back.
+// says so again, what is shown stays as it is, and that is no error. Where something is
+// shown, it has to say so for some seconds: the right may come back.
 func SyncAll(ctx context.Context, listeners []*Listener) error {
 	var all []*stream
 	for _, l := range listeners {
@@ -141,7 +141,7 @@ func (s syncing) upTo(ctx context.Context, rv string) (listRV string, err error)
 // goal is the server's state at one moment.
 type goal struct {
 	rv       string
-	versions map[Key]string
+	versions map[Key]string // by a name that no other object has
 	objects  map[Key]Object // of a fake, where contents are compared
 	// recent: nothing has happened after afterRV up to rv. There are no versions.
 	recent  bool
@@ -187,12 +187,12 @@ func (s syncing) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, er
 
 // note adds an item of the server's list to a goal.
 func (s syncing) note(g *goal, item runtime.Object) {
-	o, ok := item.(Object)
-	if !ok || !s.matches(o) {
+	o, err := s.objectOf(item)
+	if err != nil || !s.matches(o) {
 		return
 	}
 	key := object.KeyOf(o)
-	g.versions[key] = o.GetResourceVersion()
+	g.versions[distinct(key, o.GetUID())] = o.GetResourceVersion()
 	if s.config.ByContent {
 		g.objects[key] = s.prepare(o)
 	}

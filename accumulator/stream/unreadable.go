@@ -3,15 +3,16 @@ package stream
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Unreadable is the object of the error event with which a [Source] ends a watch that it cannot
@@ -41,7 +42,47 @@ func isUnreadable(err error) bool {
 // list is made.
 const unreadableMost = 4
 
-// misfit says why an object cannot be one that a watch of this stream brings.
+// objectOf checks what a list, a streamed list, an event or a file brings. What no server has is an
+// error of the whole answer: the answer is asked for again, with growing pauses, and what is shown
+// stays (G5, G8). An object that JSON cannot name is left out, and the rest goes on: a server can
+// have such an object, and sends it in protobuf.
+func (s *shape) objectOf(item runtime.Object) (Object, error) {
+	o, ok := item.(Object)
+	if !ok {
+		return nil, unreadable{fmt.Errorf("unexpected %T among the objects of %s", item, s.key.resource)}
+	}
+	if err := s.misfit(o); err != nil {
+		return nil, unreadable{err}
+	}
+	if err := unsayable(o); err != nil && Fault(o) == nil {
+		left := reject(identityOf(o, s.resource), err)
+		left.metadata, _ = Shorten(o, s.resource.Kind) // nil if that fails
+		return left, nil
+	}
+	return o, nil
+}
+
+// unsayable says what of an object's identity or labels is no string of JSON.
+func unsayable(o Object) error {
+	key, uid := object.KeyOf(o), string(o.GetUID())
+	switch {
+	case !sayable(key):
+		return fmt.Errorf("its name %q is no UTF-8, so JSON cannot say it", brief(key.String()))
+	case !utf8.ValidString(uid):
+		return fmt.Errorf("its UID %q is no UTF-8, so JSON cannot say it", brief(uid))
+	}
+	if _, fromJSON := o.(*unstructured.Unstructured); fromJSON {
+		return nil
+	}
+	for label, value := range o.GetLabels() {
+		if !utf8.ValidString(label) || !utf8.ValidString(value) {
+			return errors.New("one of its labels is no UTF-8, so JSON cannot say it")
+		}
+	}
+	return nil
+}
+
+// misfit says why an object cannot be one that this stream asks for.
 func (s *shape) misfit(o Object) error {
 	kind, want := o.GetObjectKind().GroupVersionKind().GroupKind(), s.resource.Kind.GroupKind()
 	if _, short := o.(*metav1.PartialObjectMetadata); !short && kind.Kind != "" && kind != want {
@@ -55,7 +96,7 @@ func (s *shape) misfit(o Object) error {
 		return fmt.Errorf("an object with the name %q, which cannot be", brief(name))
 	case !s.resource.Namespaced && namespace != "":
 		return fmt.Errorf("an object in the namespace %q, of a kind that has none", brief(namespace))
-	case s.resource.Namespaced && !possible(namespace):
+	case s.resource.Namespaced && !possible(namespace) && !(s.config.ByContent && namespace == ""):
 		return fmt.Errorf("an object in the namespace %q, which cannot be", brief(namespace))
 	case s.key.namespace != "" && namespace != s.key.namespace:
 		return fmt.Errorf("an object in the namespace %q, where %q was asked for", brief(namespace), s.key.namespace)
@@ -63,12 +104,9 @@ func (s *shape) misfit(o Object) error {
 	return nil
 }
 
-// possible reports whether the API can have an object of that name. What is no UTF-8 comes out of
-// JSON as replacement characters, so that two such names would be one.
-func possible(name string) bool {
-	return name != "" && len(content.IsPathSegmentName(name)) == 0 && utf8.ValidString(name) &&
-		!strings.ContainsFunc(name, func(r rune) bool { return r == utf8.RuneError || r < ' ' })
-}
+// possible reports whether a server can store a name: any segment of a path. Some kinds have names
+// of any characters: Roles, for one.
+func possible(name string) bool { return name != "" && len(content.IsPathSegmentName(name)) == 0 }
 
 // unversioned says why an event or a bookmark with that version cannot be placed, if this server's
 // versions can be compared.

@@ -152,7 +152,7 @@ func (c *catching) count() error {
 		return nil
 	}
 	c.counted = true
-	if n := int64(len(c.next.objects)); n != c.objects {
+	if n := int64(c.next.size()); n != c.objects {
 		return doubtful(fmt.Sprintf("the server has %d objects at version %s, and what is kept comes to %d", c.objects, c.rv, n))
 	}
 	return nil

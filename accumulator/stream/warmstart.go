@@ -216,14 +216,20 @@ func (w *warmStart) unpack(chunk *warm.Chunk) (all []unpacked, err error) {
 
 // keep takes in a record of a file.
 func (l listing) keep(o Object, gone Key) error {
+	if o != nil {
+		gone = object.KeyOf(o) // it takes the place of what was written before
+	}
+	if o == nil || ambiguous(gone) {
+		l.remove(gone, nil)
+	}
 	if o == nil {
-		l.remove(gone)
 		return nil
 	}
-	if err := l.stream.misfit(o); err != nil {
+	err := l.put(o)
+	if isUnreadable(err) {
 		return useless(err)
 	}
-	return l.put(o)
+	return err
 }
 
 // present is what the server says at a warm start.

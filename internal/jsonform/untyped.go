@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
+	"unicode/utf8"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -79,7 +82,18 @@ func jsonObject(value reflect.Value) (map[string]any, error) {
 	if err := utiljson.Unmarshal(data, &content); err != nil || content == nil {
 		return nil, fmt.Errorf("convert %s: it does not encode to a JSON object", value.Type())
 	}
-	return content, nil
+	return content, sameName(encode(), content)
+}
+
+// sameName is an error if JSON says another name than the object: the request would be about
+// another object.
+func sameName(value any, content map[string]any) error {
+	u := &unstructured.Unstructured{Object: content}
+	o, ok := value.(metav1.Object)
+	if !ok || !strings.ContainsRune(u.GetName(), utf8.RuneError) || o.GetName() == u.GetName() {
+		return nil
+	}
+	return fmt.Errorf("convert %T: invalid name %q: it is no UTF-8", value, o.GetName())
 }
 
 func copyMap(m map[string]any) (map[string]any, error) {

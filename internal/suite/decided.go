@@ -58,4 +58,10 @@ var decided = map[string]string{
 	"ObjectsMoveIntoAndOutOfAFieldSelector":                         "events of objects that leave a selector",
 	"G4OwnWritesMoveObjectsIntoAndOutOfAFieldSelector":              "fields that it selects by",
 	"SyncReturnsWhenEveryWatchIsAsNewAsTheServer":                   "the progress that etcd tells",
+	"G8NamesOfAnyCharactersAreShownInEveryForm":                     "the names that it takes",
+	"G8ANameThatIsNoUTF8HoldsUpNothing":                             "the names that it takes in protobuf",
+	"G8NamesThatJSONMakesOneAreInvalidUntilOneIsLeft":               "the names that it takes in protobuf",
+	"G8StreamsOfOneQueryThatEachShowANamesakeShowNeither":           "the names that it takes in protobuf",
+	"G4ObjectsWithOddNamesAreWrittenAndRead":                        "the names that it takes",
+	"AListGoesOnBehindAPageThatEndsWithANameThatIsNoUTF8":           "the tokens of its pages",
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/kates"
 )
@@ -40,6 +41,9 @@ type Backend struct {
 	// Foreign returns another program's client.
 	Foreign func(t testing.TB) dynamic.Interface
 
+	// Config is how other programs reach the API, if it is Real.
+	Config func(t testing.TB) *rest.Config
+
 	// Namespace makes a namespace that nobody else uses.
 	Namespace func(t testing.TB) string
 
@@ -61,7 +65,7 @@ func Run(t *testing.T, b Backend) {
 		sharingScenarios, runtimeScenarios, structScenarios, changingScenarios, deltaScenarios, ownWriteScenarios, modifyScenarios, deleteAllScenarios, controllerScenarios,
 		invalidScenarios, endScenarios, getScenarios, finalizerScenarios, conditionScenarios, ownedScenarios, keepingScenarios}
 	if b.Real {
-		all = append(all, realScenarios)
+		all = append(all, realScenarios, oddNameScenarios)
 	} else {
 		all = append(all, fakeScenarios)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mime"
 	"strings"
+	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -212,6 +213,9 @@ func (s *Server) normal(k *kinds.Kind, o runtime.Object) (map[string]any, error)
 			return nil, err
 		}
 		tidyMetadata(meta, accessor.GetManagedFields())
+		if name := accessor.GetName(); !utf8.ValidString(name) {
+			meta["name"] = name // protobuf says it, and JSON does not
+		}
 	}
 	kinds.Fill(k, content)
 	return content, nil

@@ -69,6 +69,10 @@ func suiteInMemory(t *testing.T, defaults ...kates.Option) {
 			require.NoError(t, err)
 			return d
 		},
+		Config: func(t testing.TB) *rest.Config {
+			s, _ := of(t)
+			return s.Config
+		},
 		Namespace: func(t testing.TB) string {
 			s, _ := of(t)
 			name := fmt.Sprintf("ns-%d", namespaces.Add(1))

@@ -79,12 +79,12 @@ func New() *Server {
 	return s
 }
 
-// Resource returns the resource of a name.
+// Resource returns the resource of a name. Objects of spaces are in no namespace.
 func Resource(name string) stream.Resource {
 	return stream.Resource{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: name},
 		Kind:                 schema.GroupVersionKind{Version: "v1", Kind: "Thing"},
-		Namespaced:           true, Storage: name,
+		Namespaced:           name != "spaces", Storage: name,
 	}
 }
 

@@ -1,0 +1,116 @@
+package stream
+
+import (
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/coherence"
+)
+
+// namesakes are objects of a server that have one key here. A server stores some names that are no
+// UTF-8, and JSON has U+FFFD in place of each byte that is none: two names become one. While several
+// objects have a key, the key is invalid. All of them are kept, so the key is right again as soon
+// as one object is left, without a list. Whoever makes such names costs others no request.
+type namesakes struct {
+	of   map[Key]map[types.UID]Object // two or more for each key
+	more int                          // objects beside the first of each key
+}
+
+// errNamesakes is the fault of an object that stands for several.
+var errNamesakes = errors.New("the server has several objects with this name: their names differ in bytes " +
+	"that are no UTF-8, and JSON has U+FFFD for each of these")
+
+// ambiguous reports whether a name may stand for several names of the server.
+func ambiguous(key Key) bool {
+	const replaced = string(utf8.RuneError)
+	return strings.Contains(key.Name, replaced) || strings.Contains(key.Namespace, replaced) || !sayable(key)
+}
+
+// sayable reports whether JSON can say a name.
+func sayable(key Key) bool { return utf8.ValidString(key.Name) && utf8.ValidString(key.Namespace) }
+
+// add takes in an object beside what is held of its key. It returns what is held then.
+func (n *namesakes) add(key Key, held, o Object) Object {
+	all := n.of[key]
+	if all == nil {
+		if held == nil || !ambiguous(key) || !differ(held, o) {
+			return o
+		}
+		if n.of == nil {
+			n.of = make(map[Key]map[types.UID]Object)
+		}
+		all = map[types.UID]Object{held.GetUID(): held}
+		n.of[key] = all
+	}
+	if all[o.GetUID()] == nil {
+		n.more++
+	}
+	all[o.GetUID()] = o
+	return standIn(o, held)
+}
+
+// drop takes out an object, or, with nil, all that have the key. It returns what is held of the key
+// then, nil for nothing.
+func (n *namesakes) drop(key Key, held, o Object) Object {
+	all := n.of[key]
+	switch {
+	case o == nil:
+		n.more -= max(len(all)-1, 0)
+		delete(n.of, key)
+		return nil
+	case all == nil && held != nil && ambiguous(key) && differ(held, o):
+		return held
+	case all == nil:
+		return nil
+	case all[o.GetUID()] == nil:
+		return held
+	}
+	delete(all, o.GetUID())
+	n.more--
+	if len(all) > 1 {
+		return held
+	}
+	delete(n.of, key)
+	for _, last := range all {
+		held = last
+	}
+	return held
+}
+
+// distinct is a name that no two objects have, where their keys may be the same.
+func distinct(key Key, uid types.UID) Key {
+	if ambiguous(key) {
+		key.Name += "/" + string(uid)
+	}
+	return key
+}
+
+// differ reports whether it is certain that two are not versions of one object.
+func differ(a, b Object) bool {
+	return a.GetUID() != "" && b.GetUID() != "" && a.GetUID() != b.GetUID()
+}
+
+// standIn stands for several objects of one key. It has the newest version of them.
+func standIn(a, b Object) Object {
+	o := a
+	if coherence.Newer(b.GetResourceVersion(), a.GetResourceVersion()) {
+		o = b
+	}
+	gvk := o.GetObjectKind().GroupVersionKind()
+	return reject(identity{gvk.GroupVersion().String(), gvk.Kind, o.GetNamespace(), o.GetName(), "", o.GetResourceVersion()}, errNamesakes)
+}
+
+// StandsForSeveral reports whether an object that is left out stands for several of the server.
+func StandsForSeveral(o Object) bool { return errors.Is(Fault(o), errNamesakes) }
+
+// Several returns what stands for two objects of one key that different streams show, nil if they
+// may be one object, or versions of it.
+func Several(key Key, a, b Object) Object {
+	if !ambiguous(key) || !differ(a, b) {
+		return nil
+	}
+	return standIn(a, b)
+}
