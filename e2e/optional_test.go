@@ -189,3 +189,13 @@ func TestG8AnAggregatedAPIThatIsDownLeavesItsKindsInDoubtAndNoOthers(t *testing.
 	remove()
 	require.Eventually(t, func() bool { return !inDoubt() }, patience, 100*time.Millisecond, "for the tests to come")
 }
+
+// A kind that has no watch, and one that has nothing but create.
+func TestAnOptionalKindThatCannotBeWatchedIsAnErrorOfWatch(t *testing.T) {
+	t.Parallel()
+	c := newWire(t).client(t)
+	for _, kind := range []string{"componentstatuses", "selfsubjectaccessreviews.authorization.k8s.io"} {
+		_, err := c.Watch(t.Context(), kates.Query{Name: "Q", Kind: kind, Optional: true})
+		require.ErrorContains(t, err, "cannot be watched: it has only", kind)
+	}
+}

@@ -159,7 +159,7 @@ func (c *Client) resolve(ctx context.Context, t target) (stream.Resource, error)
 		return stream.Resource{}, definite(err, t.Optional)
 	}
 	if err := c.core.kinds.CanWatch(ctx, mapping.Resource); err != nil {
-		return stream.Resource{}, err
+		return stream.Resource{}, fmt.Errorf("%w: %w", query.ErrUnfit, err)
 	}
 	r := c.resource(ctx, mapping)
 	if err := t.suits(r); err != nil {

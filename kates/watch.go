@@ -72,7 +72,7 @@ type Invalid struct {
 // types.UID, or string: the name, or namespace/name if the query spans the namespaces of a
 // namespaced kind.
 //
-// It is an error if a kind is unknown or cannot be watched (unless the query is optional), if a
+// It is an error if a kind is unknown (unless the query is optional) or cannot be watched, if a
 // selector does not parse or the server does not support it, or if a name is empty or occurs
 // twice. The error names the query. After an error nothing is left running.
 //

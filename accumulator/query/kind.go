@@ -27,7 +27,7 @@ type kindState uint8
 
 const (
 	kindUnknown kindState = iota
-	kindAbsent            // it is certainly not served; once certain, an outage does not end that
+	kindAbsent            // certainly nothing to watch; once certain, an outage does not end that
 	kindKnown
 )
 
@@ -67,7 +67,7 @@ func (k *kind) serve(q Query, r stream.Resource) {
 
 // missed notes why the kind is unknown.
 func (k *kind) missed(err error) {
-	if k.err = err; errors.Is(err, ErrNotServed) {
+	if k.err = err; errors.Is(err, ErrNotServed) || k.unfit() {
 		k.state = kindAbsent
 	}
 }

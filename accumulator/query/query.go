@@ -20,8 +20,9 @@ import (
 var ErrNotServed = errors.New("not served")
 
 // ErrUnfit says that the kind is served, but that the query does not fit it: it names namespaces
-// of a kind that is in none. [Query.Resolve] wraps it. No waiting helps, so it is an error of an
-// optional query too. If the kind comes while the query runs, the status of the query has it.
+// of a kind that is in none, or the kind cannot be watched. [Query.Resolve] wraps it. No waiting
+// helps, so it is an error of an optional query too. If the kind comes while the query runs, the
+// query counts as empty, and its status has the error.
 var ErrUnfit = errors.New("the query does not fit its kind")
 
 // Query says which objects are wanted: those of a kind, in a namespace or in all, narrowed by

@@ -40,15 +40,15 @@ const forbiddenForLong = 8
 
 // health is how a stream's requests fare. The stream's lock guards it.
 type health struct {
-	state     State
-	since     time.Time
-	err       error
-	forbidden int // lists refused in a row
-	restarts  int // lists after the first
-	heard     time.Time
-	before    time.Time // heard, before the latest watch was opened
-	gone      bool      // there is certainly no such resource, or no such namespace
-	misread   bool      // err is about an event of the watch that goes on
+	state    State
+	since    time.Time
+	err      error
+	refused  int // lists in a row
+	restarts int // lists after the first
+	heard    time.Time
+	before   time.Time // heard, before the latest watch was opened
+	gone     bool      // there is certainly no such resource, or no such namespace
+	misread  bool      // err is about an event of the watch that goes on
 }
 
 // set moves to a state. It reports whether that is another one. That there is no room is one of
@@ -91,6 +91,12 @@ func classify(err error) State {
 	return Retrying
 }
 
+// final reports whether another try at once has the same answer: a right is missing, or the
+// resource lacks the verb.
+func final(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
+}
+
 // opened notes that a watch is open. After a move it may begin where the one before has been
 // already: its bookmarks do not go back.
 func (s *stream) opened(fromRV string) {
@@ -119,7 +125,7 @@ func (s *stream) well() bool {
 	if !s.progress.synced {
 		state = Listing
 	}
-	s.health.forbidden = 0
+	s.health.refused = 0
 	s.health.turn(false, s.listeners)
 	s.health.heard = time.Now()
 	return s.health.set(state, nil) && state == Synced
@@ -148,8 +154,8 @@ func (s *stream) failed(what request, err error) {
 	}
 	s.mu.Lock()
 	state := classify(err)
-	if state == Forbidden && what == toList {
-		s.health.forbidden++
+	if final(err) && what == toList {
+		s.health.refused++
 	}
 	changed, log := s.health.set(state, err), s.logFor(grave(state, err, s.progress.synced, s.listeners))
 	s.health.misread = what == toRead
@@ -164,12 +170,13 @@ func (s *stream) failed(what request, err error) {
 // grave reports whether a state is logged as an error. It is one where a program waits for its
 // first snapshot, or somebody has to grant a right, install a kind or allow more objects. An
 // outage after the first list passes by itself, and so does a 429 (the storage of a new kind
-// answers so for a while). A kind that every listener calls optional may be refused or missing.
+// answers so for a while). A kind that every listener calls optional may be refused or missing, or
+// have no lists.
 func grave(state State, err error, synced bool, listeners audience) bool {
 	if errors.Is(err, errFull) {
 		return len(listeners) > 0
 	}
-	definite := state == Forbidden || state == Missing
+	definite := state == Missing || final(err)
 	if !definite && (synced || apierrors.IsTooManyRequests(err)) {
 		return false
 	}

@@ -170,8 +170,8 @@ func (l *Listener) State() ListenerState {
 	synced, givenUp := s.progress.synced, s.own.givenUp
 	st := ListenerState{
 		Health: s.health.state, Gone: s.health.gone,
-		Refused:    !synced && (s.health.forbidden >= forbiddenForGood || s.health.gone),
-		Lasting:    !synced && (s.health.forbidden >= forbiddenForLong || s.health.gone),
+		Refused:    !synced && (s.health.refused >= forbiddenForGood || s.health.gone),
+		Lasting:    !synced && (s.health.refused >= forbiddenForLong || s.health.gone),
 		PositionRV: s.store.view.Position(),
 	}
 	switch {

@@ -104,7 +104,7 @@ func (f *reflector) listStreamed(ctx context.Context) (*dialled, error) {
 	asked := f.asks()
 	w, err := f.dial(ctx, o)
 	switch {
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err):
 		return nil, fmt.Errorf("%w: %w", errNotStreamed, err)
 	case err != nil:
 		return nil, err

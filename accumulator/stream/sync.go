@@ -20,8 +20,8 @@ func (s *Set) Sync(ctx context.Context) error {
 }
 
 // SyncAll is [Set.Sync] for the streams of some listeners, for a caller that must go on with what
-// can be had: where the server refuses the list for lack of rights, or has no such resource, and
-// says so again, what is shown stays as it is, and that is no error. Where something is
+// can be had: where the server refuses the list for lack of rights, has no such resource or no list
+// of it, and says so again, what is shown stays as it is, and that is no error. Where something is
 // shown, it has to say so for some seconds: the right may come back.
 func SyncAll(ctx context.Context, listeners []*Listener) error {
 	var all []*stream
@@ -37,7 +37,7 @@ func SyncAll(ctx context.Context, listeners []*Listener) error {
 		}
 		for refused := 1; ; refused++ {
 			err := syncing{st}.to(ctx, "")
-			if err == nil || ctx.Err() != nil || classify(err) == Retrying {
+			if err == nil || ctx.Err() != nil || classify(err) == Retrying && !final(err) {
 				return err
 			}
 			if refused == most {

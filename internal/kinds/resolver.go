@@ -115,10 +115,19 @@ func (r *Resolver) GVK(
 }
 
 // CanWatch is an error if discovery says that a resource has no list or no watch. If discovery
-// says nothing, there is no error: the watch will find out.
+// says nothing, there is no error: the watch will find out. The server is asked again before there
+// is one, as for a kind that is not found.
 func (r *Resolver) CanWatch(ctx context.Context, gvr schema.GroupVersionResource) error {
-	all, _ := r.current(ctx)
-	found := all.resource(gvr)
+	all, fresh := r.current(ctx)
+	err := all.canWatch(gvr)
+	if err != nil && !fresh {
+		err = r.refresh(ctx, all).canWatch(gvr)
+	}
+	return err
+}
+
+func (s *served) canWatch(gvr schema.GroupVersionResource) error {
+	found := s.resource(gvr)
 	if found == nil || len(found.verbs) == 0 {
 		return nil
 	}

@@ -310,7 +310,7 @@ func TestAnEmptyCoreGroupIsNot(t *testing.T) {
 }
 
 func TestWhatHasNoListOrWatchCannotBeWatched(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, s *kindstest.Server, r *Resolver, _ *testclock.FakePassiveClock) {
+	onEachBackend(t, func(t *testing.T, s *kindstest.Server, r *Resolver, clock *testclock.FakePassiveClock) {
 		bindings, err := r.Kind(t.Context(), "bindings")
 		require.NoError(t, err)
 		assert.EqualError(t, r.CanWatch(t.Context(), bindings.Resource), "bindings cannot be watched: it has only create")
@@ -319,10 +319,15 @@ func TestWhatHasNoListOrWatchCannotBeWatched(t *testing.T) {
 		assert.NoError(t, r.CanWatch(t.Context(), pods.Resource))
 		assert.NoError(t, r.CanWatch(t.Context(), schema.GroupVersionResource{Group: "x", Version: "v1", Resource: "unheard"}))
 
+		clock.SetTime(clock.Now().Add(time.Minute))
 		s.Serve("example.com/v1", metav1.APIResource{Name: "metrics", SingularName: "metric", Kind: "Metric", Verbs: []string{"get", "list"}})
 		metrics, err := r.Kind(t.Context(), "metrics.example.com")
 		require.NoError(t, err)
 		assert.EqualError(t, r.CanWatch(t.Context(), metrics.Resource), "metrics.example.com cannot be watched: it has only get, list")
+
+		s.Serve("example.com/v1", metav1.APIResource{Name: "metrics", SingularName: "metric", Kind: "Metric", Verbs: []string{"get", "list", "watch"}})
+		clock.SetTime(clock.Now().Add(time.Minute))
+		assert.NoError(t, r.CanWatch(t.Context(), metrics.Resource), "the server is asked again")
 	})
 	assert.NoError(t, New(kindstest.SchemeMapper(t), nil, nil).CanWatch(t.Context(), schema.GroupVersionResource{Version: "v1", Resource: "bindings"}))
 }
