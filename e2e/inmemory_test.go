@@ -48,6 +48,7 @@ var inMemory = []string{
 	"TestApplyOwnedPutsItemsBackIntoTheirOrder",
 	"TestApplyOwnedSendsNothingForAChangeOfTheStatusNorWithAWatchOfLess",
 	"TestApplyOwnedSendsNothingWhereNothingWouldChange",
+	"TestApplyOwnedTakesAKeyOfStringDataAwayThatIsNoLongerWanted",
 	"TestApplyOwnedTakesItsAnnotationFromWhatItReleases",
 	"TestApplyOwnedThroughABareDynamicClientKeepsToTheSameRules",
 	"TestApplyOwnedThroughWatchesOfGoTypesPutsNothingBackThatOthersReport",

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,9 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/e2e/internal/secrecy"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -181,4 +185,20 @@ func TestApplyOwnedOfAVersionThatIsServedNoLongerIsAnErrorAndTheOtherGoesOn(t *t
 	assert.Equal(t, "blue", o.stored("a").Object["spec"].(map[string]any)["color"])
 	set.Kinds = []string{g.kind}
 	assert.Len(t, o.apply(set).Unchanged, 1)
+}
+
+// A key of a Secret that is renamed must not leave a retired credential behind.
+func TestApplyOwnedTakesAKeyOfStringDataAwayThatIsNoLongerWanted(t *testing.T) {
+	o := newOwnedTest(t)
+	o.others = foreign(t).Resource(secrets).Namespace(o.ns)
+	apply := func(plain map[string]string) kates.OwnedResult {
+		set := o.set(&corev1.Secret{ObjectMeta: named(o.ns, "login"), StringData: plain})
+		set.Kinds = []string{"secrets"}
+		return o.apply(set)
+	}
+	apply(map[string]string{"name": secrecy.Mark("a"), "password": secrecy.Mark("p")})
+	assert.Len(t, apply(map[string]string{"name": secrecy.Mark("a"), "password": secrecy.Mark("p")}).Unchanged, 1)
+	apply(map[string]string{"user": secrecy.Mark("a"), "password": secrecy.Mark("p")})
+	data := o.stored("login").Object["data"].(map[string]any)
+	assert.Equal(t, []string{"password", "user"}, slices.Sorted(maps.Keys(data)))
 }

@@ -164,8 +164,8 @@ func ConvertObject(scheme *runtime.Scheme, src, dst runtime.Object) error {
 //
 //   - Labels and annotations are merged, source's win.
 //   - Owner references and finalizers are source's if it has any.
-//   - Every other top-level section of source (spec, data, stringData, rules, subjects, …)
-//     replaces target's. Sections that only target has stay.
+//   - Every other top-level section of source (spec, data, rules, subjects, …) replaces target's.
+//     Sections that only target has stay. The stringData of a Secret is data.
 //
 // apiVersion, kind, status and all other metadata stay target's, so that target can be sent as an
 // update of the object that it was read from. Target gets copies: it never shares memory with

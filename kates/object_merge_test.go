@@ -49,8 +49,7 @@ metadata:
   annotations: {both: target, source: "1"}
   finalizers: [example.com/keep]
   ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: "2"}]
-data: {new: eQ==}
-stringData: {k: v}
+data: {new: eQ==, k: dg==}
 spec: {x: [1]}
 rules: [{a: b}]
 status: {phase: target}

@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/patch"
 )
 
 // managerOr returns the field manager of an apply: the one that is named, or else the default.
@@ -29,11 +30,12 @@ var ErrApplyNotSupported = errors.New("server-side apply is not supported by thi
 // Create creates an object and fills target with what the server made of it.
 //
 // This holds for every write method. The resource is an object of any form (typed, untyped, a
-// struct with the right JSON). It is never modified, unless it is the target as well. The target
-// is nil, a pointer, or a pointer to a pointer, which gets a fresh object. It is zeroed before it
-// is filled, and untouched if the write fails. An object of a live snapshot is refused
-// ([ErrShared]). Errors of the server keep their type: [IsNotFound], [IsConflict], errors.As with
-// *apierrors.StatusError.
+// struct with the right JSON). It is never modified, unless it is the target as well. The
+// stringData of a Secret is sent as data. So a field manager owns its keys, and they compare
+// with what the server has. The target is nil, a pointer, or a pointer to a pointer, which gets
+// a fresh object. It is zeroed before it is filled, and untouched if the write fails. An object
+// of a live snapshot is refused ([ErrShared]). Errors of the server keep their type:
+// [IsNotFound], [IsConflict], errors.As with *apierrors.StatusError.
 //
 // Once the method has returned nil, every later snapshot of this client shows the object as it
 // was written, or newer. A write whose outcome is unknown (ctx ended, the connection was lost, the
@@ -77,8 +79,8 @@ func (c *Client) UpdateStatus(ctx context.Context, resource, target any, opts ..
 }
 
 // Patch changes the object that the resource names, and fills target with the result. Of the
-// resource only kind, namespace and name are used. See [Client.Create] for what holds for every
-// write.
+// resource only kind, namespace and name are used. The data is sent as it is, also stringData of a
+// Secret. See [Client.Create] for what holds for every write.
 func (c *Client) Patch(ctx context.Context, resource any, pt PatchType, data []byte, target any, opts ...WriteOption) error {
 	return c.write(ctx, opPatch, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		return c.patch(ctx, opPatch, o, pt, data, w)
@@ -183,8 +185,11 @@ func (c *Client) send(ctx context.Context, op operation, resource, target any, o
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	o, err := c.object(ctx, resource)
-	if err == nil && op != opCreate {
-		err = o.named()
+	if err == nil {
+		o.Object = patch.WithoutStringData(o.resource.Kind, o.Object)
+		if op != opCreate {
+			err = o.named()
+		}
 	}
 	w := c.writeOptions(opts)
 	if err = cmp.Or(err, w.wrong, fence.Check(ctx), ctx.Err()); err != nil {

@@ -190,6 +190,9 @@ func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got
 	if err != nil {
 		return nil, false, err
 	}
+	for _, u := range []*Unstructured{before, after} {
+		u.Object = patch.WithoutStringData(m.object.resource.Kind, u.Object)
+	}
 	change, err := m.patch(from, before, c.core.server.stored(m.op, m.object.resource, after))
 	switch {
 	case err != nil:
@@ -332,7 +335,7 @@ var upsertBackoff = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jit
 
 // Upsert creates the object that the resource names, or updates it from the source: it adds the
 // source's labels and annotations, and replaces each top-level section that the source has (spec,
-// data, stringData, rules, …, but not the status). See [MergeUpdate]. If the resource is nil, the
+// data, rules, …, but not the status). See [MergeUpdate]. If the resource is nil, the
 // source is the resource. Conflicts with other writers are retried, with backoff, on the newest
 // version of the object. See [Client.Create] for what holds for every write.
 func (c *Client) Upsert(ctx context.Context, resource, source, target any, opts ...WriteOption) error {

@@ -80,6 +80,7 @@ func (s *Set) Make(w *Wanted) error {
 	if err != nil {
 		return err
 	}
+	u.Object = patch.WithoutStringData(w.Resource.Kind, u.Object)
 	u.SetGroupVersionKind(w.Resource.Kind)
 	u.SetNamespace(w.Key.Namespace)
 	if metadata, ok := u.Object["metadata"].(map[string]any); ok {

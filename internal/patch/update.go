@@ -14,6 +14,7 @@ func MergeUpdate(target, source *unstructured.Unstructured) {
 	if target.Object == nil {
 		target.Object = map[string]any{}
 	}
+	sections := map[string]any{}
 	for section, value := range source.Object {
 		switch section {
 		case "apiVersion", "kind", "metadata", "status":
@@ -22,9 +23,14 @@ func MergeUpdate(target, source *unstructured.Unstructured) {
 			if err != nil {
 				panic(fmt.Sprintf("kates.MergeUpdate: %s is not JSON: %v", section, err))
 			}
-			target.Object[section] = copied
+			sections[section] = copied
 		}
 	}
+	kind := target.GroupVersionKind()
+	if kind.Kind == "" {
+		kind = source.GroupVersionKind()
+	}
+	maps.Copy(target.Object, WithoutStringData(kind, sections))
 	for _, field := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
 		mergeMetadata(target, source, field)
 	}
