@@ -36,7 +36,7 @@ func TestG11NoLockIsHeldWhileAnObjectIsConverted(t *testing.T) {
 			assert.False(t, streams.Shares(sim.Thing("y")))
 			assert.NoError(t, a.Ready())
 			assert.Len(t, a.Status(), 1)
-			assert.NotNil(t, streams.Newest(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "x"}, stream.Whole))
+			assert.NotNil(t, streams.Newest(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "x"}, stream.IsWhole))
 		}
 		var snap struct{ A []*nosy }
 		update(t, a, &snap)

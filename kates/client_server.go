@@ -52,9 +52,9 @@ type server interface {
 	checkVersion(o *Unstructured) error
 	// checkOwner is an error if an object cannot be an owner.
 	checkOwner(o *object) error
-	// newest is the newest version of an object that streams of a form show, nil if there is none.
-	// It has a resource version, so a write can be made conditional on it.
-	newest(r stream.Resource, key stream.Key, form stream.Form) stream.Object
+	// newest is the newest version of an object that streams show in a form that will do, nil if
+	// there is none. It has a resource version, so a write can be made conditional on it.
+	newest(r stream.Resource, key stream.Key, has func(stream.Object) bool) stream.Object
 	// shown is the metadata of an object as the streams show it, nil if they show that there is no
 	// such object. known says that the streams answer for the object.
 	shown(o *object) (live Object, known bool)
@@ -163,9 +163,9 @@ func (*apiServer) checkOwner(o *object) error {
 }
 
 func (s *apiServer) newest(
-	r stream.Resource, key stream.Key, form stream.Form,
+	r stream.Resource, key stream.Key, has func(stream.Object) bool,
 ) stream.Object {
-	o := s.core.streams.Newest(r, key, form)
+	o := s.core.streams.Newest(r, key, has)
 	if o == nil || o.GetResourceVersion() == "" {
 		return nil
 	}
@@ -323,7 +323,7 @@ func (*bareFake) checkOwner(*object) error { return nil }
 // newest is always nil: without versions a write cannot be made conditional, so every change
 // starts from what the fake has now.
 func (*bareFake) newest(
-	stream.Resource, stream.Key, stream.Form,
+	stream.Resource, stream.Key, func(stream.Object) bool,
 ) stream.Object {
 	return nil
 }

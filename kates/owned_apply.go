@@ -178,7 +178,7 @@ func (a *ownedApply) merge(ctx context.Context, o *object, w writeOptions, live 
 		owners.Put(next, reference)
 	}
 	if reflect.DeepEqual(next.Object, there.Object) {
-		return reply{object: there, unrelated: true}, nil
+		return reply{object: there, unsent: true}, nil
 	}
 	got, err := in.Update(ctx, next, w.update())
 	if err != nil {

@@ -54,7 +54,7 @@ func (a *ownedApply) applyAll(ctx context.Context) (untried int) {
 		var open []int // what may have to be applied
 		for ; from < to && ctx.Err() == nil; from++ {
 			w := a.wanted[from]
-			if known, ok := a.knownUnchanged(ctx, w); ok {
+			if known, ok := a.knownUnchanged(ctx, w); ok && !a.options.asks {
 				ends[from].is(unchanged, w.Resource, known)
 				tried++
 			} else {

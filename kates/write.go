@@ -145,8 +145,9 @@ type reply struct {
 	// wrote is what was sent for a whole status, or a part of it; nil: the answer does not tell
 	// whether anything was dropped.
 	wrote *Unstructured
-	// unrelated says that the write did not change the object that it was addressed to.
-	unrelated bool
+	// unrelated says that the write did not change the object that it was addressed to, and unsent
+	// that nothing was sent, because nothing would change.
+	unrelated, unsent bool
 }
 
 // request is the one request of a write, or several.
@@ -255,12 +256,14 @@ func (c *Client) do(ctx context.Context, op operation, o *object, w writeOptions
 	}
 	begun := c.core.streams.Begin(o.resource, o.key())
 	a, err := r(o, w)
-	c.logWrite(ctx, op, o, w, a, err)
+	if !a.unsent {
+		c.logWrite(ctx, op, o, w, a, err)
+	}
 	switch {
 	case err != nil:
 		begun.Abandon()
 		return nil, o.failed(op, err)
-	case w.dryRun != nil || a.unrelated:
+	case w.dryRun != nil || a.unrelated || a.unsent:
 		begun.Abandon()
 	default:
 		if coherence.Comparable(a.Version) {

@@ -16,6 +16,7 @@ import (
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/jsonform"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // Delete deletes the object that the resource names. The target receives its last state
@@ -139,7 +140,7 @@ func (c *Client) AddFinalizer(ctx context.Context, resource any, finalizer strin
 	if err := checkFinalizer(finalizer); err != nil {
 		return err
 	}
-	m := &modification{op: opModify, bound: true}
+	m := &modification{op: opModify, bound: true, shows: hasMetadata}
 	_, err := modify(ctx, c, m, resource, func(u *Unstructured) error {
 		switch {
 		case slices.Contains(u.GetFinalizers(), finalizer):
@@ -162,7 +163,7 @@ func (c *Client) RemoveFinalizer(ctx context.Context, resource any, finalizer st
 	if finalizer == "" {
 		return errors.New("a finalizer without a name")
 	}
-	m := &modification{op: opModify, bound: true}
+	m := &modification{op: opModify, bound: true, shows: hasMetadata}
 	_, err := modify(ctx, c, m, resource, func(u *Unstructured) error {
 		kept := slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == finalizer })
 		if len(kept) < len(u.GetFinalizers()) {
@@ -214,7 +215,10 @@ func UnderFinalizer[T any](ctx context.Context, c *Client, resource any, finaliz
 		return errors.New("under a finalizer: a function is nil")
 	}
 	fits := func(u *Unstructured) error { return c.fits(reflect.TypeFor[T](), u.GroupVersionKind()) }
-	got, leaving, err := c.underFinalizer(ctx, resource, finalizer, fits, opts)
+	m := &modification{op: opModify, bound: true, shows: func(o stream.Object) bool {
+		return hasMetadata(o) && reflect.TypeOf(o) == reflect.TypeFor[*T]()
+	}}
+	got, leaving, err := c.underFinalizer(ctx, m, resource, finalizer, fits, opts)
 	do := apply
 	switch {
 	case IsNotFound(err), err == nil && got == nil && leaving == nil:
@@ -234,24 +238,30 @@ func UnderFinalizer[T any](ctx context.Context, c *Client, resource any, finaliz
 	return c.RemoveFinalizer(ctx, leaving, finalizer, opts...)
 }
 
+// hasMetadata reports whether an object has all of its metadata.
+func hasMetadata(o stream.Object) bool {
+	_, some := o.(*objects.Projected)
+	return !some
+}
+
 // about binds a write to the given object by its UID, if it has one. Objects of a fake have none.
 func about(o metav1.Object, opts []WriteOption) []WriteOption {
 	if o.GetUID() == "" {
 		return opts
 	}
-	return append([]WriteOption{IfUID(o.GetUID())}, opts...)
+	uid := o.GetUID()
+	return append([]WriteOption{func(w *writeOptions) { w.uid = &uid }}, opts...)
 }
 
 // underFinalizer returns a living object with its finalizer, or one that is leaving and has to be
 // cleaned up. It returns neither if there is nothing to do. If the resource has a UID, it returns
 // no other object of that name.
 func (c *Client) underFinalizer(
-	ctx context.Context, resource any, finalizer string, fits func(*Unstructured) error, opts []WriteOption,
+	ctx context.Context, m *modification, resource any, finalizer string, fits func(*Unstructured) error, opts []WriteOption,
 ) (living, leaving *Unstructured, err error) {
 	if err := checkFinalizer(finalizer); err != nil {
 		return nil, nil, err
 	}
-	m := &modification{op: opModify, bound: true}
 	living, err = modify(ctx, c, m, resource, func(u *Unstructured) error {
 		if err := fits(u); err != nil {
 			return fmt.Errorf("under the finalizer %s: %w", finalizer, err)

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kates-go/kates/accumulator/stream"
-	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/keyed"
+	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/patch"
 )
 
@@ -31,10 +31,10 @@ import (
 //	})
 //
 // It starts from the newest version that the client knows: the answer to an own write, or what a
-// watch has brought. The watch holds it untyped and whole, or in the very form T (then without
-// managedFields, unless [WithManagedFields]). If the client watches no such object, Modify first
-// reads it from the server; the fake client always does. An object that does not exist is
-// [IsNotFound]; see [Client.Upsert].
+// watch has brought. The watch holds it untyped and whole, or in the very form T, also if T is a
+// struct of the program's own (then without managedFields, unless [WithManagedFields]). If the
+// client watches no such object, Modify first reads it from the server; the fake client always
+// does. An object that does not exist is [IsNotFound]; see [Client.Upsert].
 //
 // The object that change gets is its own, to write to and to keep. Change may be called several
 // times, each time with a newer object or with one that was read, so it decides by its argument.
@@ -54,7 +54,8 @@ import (
 // a status with conditions is one request. Modify never starts from objects that a watch holds
 // shortened.
 //
-// If change alters nothing, nothing is sent, and the known object is returned. An object's
+// If change alters nothing, nothing is sent, and the known object is returned. With [DryRun],
+// [IfUID] or [IfResourceVersion] the server is asked for the object first. An object's
 // apiVersion, kind, name, namespace and UID cannot be changed: that is an error. Fields that only
 // the server writes (resourceVersion, managedFields, …) are left out. The server ignores changes
 // of a status that is a subresource. If that leaves nothing of what change has altered in the
@@ -92,7 +93,8 @@ type modification struct {
 	bound bool
 	// replaces: a part of the object that was given replaces that of the server's.
 	replaces bool
-	// shows reports whether a typed object shows all that the change depends on. Nil: a *T does.
+	// shows reports whether an object that is not untyped shows all that the change depends on, and
+	// all that it may write to. Nil: a *T does.
 	shows func(stream.Object) bool
 	// edit changes base and returns it in the form of the Go type, before and after.
 	edit func(base *Unstructured) (before, after *Unstructured, err error)
@@ -123,7 +125,7 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 		m.options.uid = &uid
 	}
 	if m.shows == nil {
-		m.shows = func(o stream.Object) bool { return reflect.TypeOf(o) == reflect.TypeFor[*T]() }
+		m.shows = func(o stream.Object) bool { return reflect.TypeOf(held(o)) == reflect.TypeFor[*T]() }
 	}
 	m.view = func(o *Unstructured) (*Unstructured, error) {
 		view := new(T)
@@ -178,7 +180,8 @@ func (c *Client) modify(ctx context.Context, m *modification) (*Unstructured, er
 // tryModify changes an object and writes it. If from has none, it reads the object first. Again:
 // another try with the server's object may succeed, since that is newer or more complete.
 func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got *Unstructured, again bool, err error) {
-	if from.object == nil {
+	read := from.object == nil
+	if read {
 		if from.object, err = c.core.get(ctx, m.object); err == nil {
 			err = m.holds(from.object)
 		}
@@ -197,9 +200,9 @@ func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got
 	switch {
 	case err != nil:
 		return nil, false, err
-	case change == nil:
+	case change == nil && (read || !m.options.asks):
 		return m.whole(before, after, from.object)
-	case change.Unknown():
+	case change == nil, change.Unknown():
 		return c.tryModify(ctx, m, base{})
 	}
 	got, err = c.patchFrom(ctx, m, from.object, change)
@@ -310,17 +313,17 @@ type base struct {
 }
 
 // newest returns the newest known version of the object. A fake has no versions and so no
-// conflicts; there the object is always read. A typed version will do if the change sees no more
-// than that.
+// conflicts; there the object is always read. Another form than the untyped one will do if the
+// change sees no more than that.
 func (c *Client) newest(m *modification) base {
 	var from base
-	known := func(form stream.Form) stream.Object {
-		return c.core.server.newest(m.object.resource, m.object.key(), form)
+	known := func(has func(stream.Object) bool) stream.Object {
+		return c.core.server.newest(m.object.resource, m.object.key(), has)
 	}
-	from.object, _ = known(stream.Whole).(*Unstructured)
-	if typed := known(stream.Typed); typed != nil && m.shows(typed) &&
-		(from.object == nil || coherence.Newer(typed.GetResourceVersion(), from.object.GetResourceVersion())) {
-		if u, err := jsonform.ToUnstructured(nil, typed); err == nil {
+	from.object, _ = known(stream.IsWhole).(*Unstructured)
+	if from.object == nil {
+		part := known(func(o stream.Object) bool { return !stream.IsWhole(o) && m.shows(o) })
+		if u, err := jsonform.ToUnstructured(nil, part); err == nil {
 			from = base{object: u, partial: true}
 		}
 	}
@@ -330,67 +333,10 @@ func (c *Client) newest(m *modification) base {
 	return from
 }
 
-// upsertBackoff paces the retries of conflicts.
-var upsertBackoff = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: time.Second}
-
-// Upsert creates the object that the resource names, or updates it from the source: it adds the
-// source's labels and annotations, and replaces each top-level section that the source has (spec,
-// data, rules, …, but not the status). See [MergeUpdate]. If the resource is nil, the
-// source is the resource. Conflicts with other writers are retried, with backoff, on the newest
-// version of the object. See [Client.Create] for what holds for every write.
-func (c *Client) Upsert(ctx context.Context, resource, source, target any, opts ...WriteOption) error {
-	if isNil(resource) {
-		resource = source
+// held is what a stream holds of an object: the object, or a struct with some of its fields.
+func held(o stream.Object) any {
+	if p, some := o.(*objects.Projected); some {
+		return p.Value()
 	}
-	from, err := jsonform.ToUnstructured(c.core.scheme, source)
-	if err != nil {
-		return fmt.Errorf("upsert: the source: %w", err)
-	}
-	return c.write(ctx, opUpsert, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
-		return c.upsert(ctx, o, from, w)
-	})
-}
-
-func (c *Client) upsert(ctx context.Context, o *object, from *Unstructured, w writeOptions) (got *Unstructured, err error) {
-	if err := cmp.Or(c.checkWhole(o, o.Unstructured), c.checkWhole(o, from)); err != nil {
-		return nil, err
-	}
-	in := c.core.at(o)
-	o.Unstructured = o.DeepCopy()
-	MergeUpdate(o.Unstructured, from)
-	next := o.DeepCopy() // the next try; without a version, the server's object is read first
-	last := error(nil)
-	err = wait.ExponentialBackoffWithContext(ctx, upsertBackoff, func(ctx context.Context) (bool, error) {
-		if next.GetResourceVersion() == "" {
-			stored, err := c.core.get(ctx, o)
-			switch {
-			case apierrors.IsNotFound(err):
-				fresh := o.DeepCopy()
-				fresh.SetUID("")
-				fresh.SetResourceVersion("")
-				got, last = in.Create(ctx, fresh, w.create())
-				return retryable(last)
-			case err != nil:
-				return false, err
-			}
-			next = stored
-			MergeUpdate(next, from)
-		}
-		got, last = in.Update(ctx, next, w.update())
-		next = &Unstructured{} // after a failure the next try reads the server's
-		next.SetGroupVersionKind(o.GroupVersionKind())
-		return retryable(last)
-	})
-	if wait.Interrupted(err) && last != nil && ctx.Err() == nil {
-		err = last // out of tries
-	}
-	return got, err
-}
-
-// retryable ends the retries of an upsert, unless another writer was faster.
-func retryable(err error) (bool, error) {
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil, err
+	return o
 }

@@ -30,6 +30,7 @@ type writeOptions struct {
 	propagation  *metav1.DeletionPropagation
 	grace        *int64
 	unfenced     bool
+	asks         bool          // the caller asks the server, though nothing may change
 	body         *Unstructured // what is sent in place of the object; nil: the object itself
 	wrong        error         // the first option that makes no sense
 }
@@ -37,7 +38,7 @@ type writeOptions struct {
 // DryRun lets the server do everything but store the result. Snapshots do not show the write
 // either.
 func DryRun() WriteOption {
-	return func(o *writeOptions) { o.dryRun = []string{metav1.DryRunAll} }
+	return func(o *writeOptions) { o.dryRun, o.asks = []string{metav1.DryRunAll}, true }
 }
 
 // FieldManager sets the field manager of this write, see [WithFieldManager].
@@ -55,12 +56,14 @@ func ForceOwnership() WriteOption { return func(o *writeOptions) { o.force = tru
 
 // IfUID makes a Delete, Update, Patch or Apply fail with a conflict unless the object has this
 // UID, so that it does not touch another object of the same name. No object has an empty one.
-func IfUID(uid types.UID) WriteOption { return func(o *writeOptions) { o.uid = &uid } }
+func IfUID(uid types.UID) WriteOption {
+	return func(o *writeOptions) { o.uid, o.asks = &uid, true }
+}
 
 // IfResourceVersion makes a Delete, Update, Patch or Apply fail with a conflict unless the object
 // is at this resource version, so that nobody has changed it since. No object is at "" or "0".
 func IfResourceVersion(version string) WriteOption {
-	return func(o *writeOptions) { o.version = &version }
+	return func(o *writeOptions) { o.version, o.asks = &version, true }
 }
 
 // Propagation sets how the objects that a deleted object owns are deleted: Background or

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/accumulator/stream"
-	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/conditions"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/jsonform"
@@ -56,9 +55,10 @@ func FindCondition(object any, conditionType string) *Condition {
 
 // SetConditions writes conditions into the status of the object, as [SetCondition] does, through
 // its status subresource: read, modify, write, and again after a conflict (see [ModifyStatus]).
-// It starts from the newest version that the client knows, also that of a watch in a Go type if
-// its conditions are of []metav1.Condition. Conditions of other types, and the rest of the
-// status, stay as they are. If nothing changes, nothing is sent.
+// It starts from the newest version that the client knows, also that of a watch in a Go type or in
+// a struct of the program's own, if that has all of these conditions' fields in status.conditions.
+// Conditions of other types, and the rest of the status, stay as they are. If nothing changes,
+// nothing is sent.
 //
 // A kind whose status has no conditions (Ingress, ResourceQuota) is an error: [ErrDropped].
 //
@@ -84,7 +84,8 @@ func (c *Client) SetConditions(ctx context.Context, object any, set []Condition,
 			stated[i].ObservedGeneration = about.GetGeneration()
 		}
 	}
-	m := &modification{op: opModifyStatus, shows: conditions.Shown}
+	shows := func(o stream.Object) bool { return conditions.Shown(held(o), stated) }
+	m := &modification{op: opModifyStatus, shows: shows}
 	_, err = modify(ctx, c, m, about, func(u *Unstructured) error {
 		for _, condition := range stated {
 			if _, err := conditions.SetUntyped(u.Object, condition); err != nil {
@@ -149,14 +150,13 @@ func (c *Client) sameStatus(ctx context.Context, object any, opts []WriteOption)
 	if r.Namespaced && key.Namespace == "" {
 		key.Namespace = c.core.namespace
 	}
-	known, whole := c.core.server.newest(r, key, stream.Typed), c.core.server.newest(r, key, stream.Whole)
+	typed := func(o stream.Object) bool { return reflect.TypeOf(o) == reflect.TypeOf(object) && !stream.IsWhole(o) }
+	known := c.core.server.newest(r, key, typed)
 	m := &modification{object: bare(r, key), options: c.writeOptions(about(given, opts))}
 	switch {
-	case m.options.wrong != nil:
-		return nil // whatever it is, the write says it
-	case known == nil || reflect.TypeOf(known) != reflect.TypeOf(object) || m.holds(known) != nil:
-		return nil
-	case whole != nil && coherence.Newer(whole.GetResourceVersion(), known.GetResourceVersion()):
+	case m.options.wrong != nil, m.options.asks:
+		return nil // the write says what is wrong, or asks
+	case known == nil || m.holds(known) != nil:
 		return nil
 	}
 	if is, ok := statusField(known); ok {

@@ -45,9 +45,10 @@ func keepOf(f Form) *project.Keep {
 // holdsAll reports whether the stream holds its objects as the server sends them, or as their form
 // does. If it does not, an object of it is no base for a write, and says nothing of the fields
 // that it lacks.
-func (s *shape) holdsAll() bool {
-	return s.transform == nil && s.keep == nil && !s.key.form.Projects()
-}
+func (s *shape) holdsAll() bool { return s.holdsForm() && !s.key.form.Projects() }
+
+// holdsForm reports whether the stream holds all that its form has of an object.
+func (s *shape) holdsForm() bool { return s.transform == nil && s.keep == nil }
 
 // pruned returns what the stream holds of an untyped object. It may share memory with the object.
 func (s *shape) pruned(o *unstructured.Unstructured) *unstructured.Unstructured {

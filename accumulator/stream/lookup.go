@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -145,30 +146,40 @@ func (s *stream) entry(key Key) entry {
 	return e
 }
 
-// Newest returns the newest version of an object that the streams of exactly this resource (group
-// and version too) show: from an own write's answer or from a watch. It is nil where no stream
-// shows the object; there may be one all the same. It is shared: nobody writes to it.
+// Newest returns an object as the streams of exactly this resource (group and version too) show it
+// in a form for which has is true: from an own write's answer or from a watch. It is nil where no
+// stream shows it so, or where another one shows a newer version. It is shared: nobody writes to
+// it.
 //
-// With [Whole] it is the whole object, as the server had it at that version, and with [Typed] the
-// fields that the Go type has. Streams that hold less than the server sends (a transform, some
-// fields, metadata alone) do not count: a write that starts from such an object would remove what
-// it has not read.
-func (s *Set) Newest(r Resource, key Key, form Form) Object {
+// An untyped object ([IsWhole]) is as the server had it at that version, and any other has what
+// its form has. Streams that hold less than their form has (a transform, some fields of a Go type)
+// do not count: a write that starts from such an object would remove what it has not read.
+func (s *Set) Newest(r Resource, key Key, has func(Object) bool) Object {
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
-	s.mu.Lock()
-	streams := s.over(r.Storage)
-	s.mu.Unlock()
-	var newest Object
-	for _, st := range streams {
-		if st.resource.GroupVersionResource != r.GroupVersionResource || !st.covers(key) || st.key.form != form || !st.holdsAll() {
+	var found, newest Object
+	for _, st := range s.serving(r) {
+		if !st.covers(key) {
 			continue
 		}
 		e := st.entry(key)
-		if o := e.shown; o != nil && !e.givenUp && Fault(o) == nil && (newest == nil || coherence.Newer(o.GetResourceVersion(), newest.GetResourceVersion())) {
-			newest = o
+		if e.givenUp || e.shown == nil {
+			continue
+		}
+		newest = Newer(newest, e.shown)
+		if st.holdsForm() && Fault(e.shown) == nil && has(e.shown) {
+			found = Newer(found, e.shown)
 		}
 	}
-	return newest
+	if found == nil || coherence.Newer(newest.GetResourceVersion(), found.GetResourceVersion()) {
+		return nil
+	}
+	return found
+}
+
+// IsWhole reports whether an object is untyped.
+func IsWhole(o Object) bool {
+	_, untyped := o.(*unstructured.Unstructured)
+	return untyped
 }

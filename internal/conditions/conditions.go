@@ -20,7 +20,6 @@ import (
 
 	"github.com/kates-go/kates/internal/asjson"
 	"github.com/kates-go/kates/internal/jsonform"
-	objects "github.com/kates-go/kates/internal/object"
 )
 
 // Condition is one aspect of an object's state.
@@ -145,25 +144,28 @@ func typed(object any) (*[]Condition, error) {
 	return nil, fmt.Errorf("a %T has no Status.Conditions of []metav1.Condition", object)
 }
 
-// Shown reports whether an object's Go type shows all of its conditions: in JSON, too, they are
-// its status.conditions.
-func Shown(o objects.Object) bool {
-	v := reflect.New(reflect.TypeOf(o).Elem())
-	status, ok := fieldOf(v.Elem(), "Status")
-	if ok && status.Kind() == reflect.Pointer {
-		status.Set(reflect.New(status.Type().Elem()))
-		status = status.Elem()
+// Shown reports whether the type of a value, a pointer to a struct, shows conditions as its JSON
+// has them: all that they say is in its status.conditions.
+func Shown(value any, set []Condition) bool {
+	full := slices.Clone(set)
+	for i := range full {
+		full[i].LastTransitionTime = metav1.NewTime(time.Unix(1, 0).UTC())
+		if full[i].Message == "" {
+			full[i].Message = "shown"
+		}
 	}
-	if _, has := fieldOf(status, "Conditions"); !ok || !has {
-		return false
-	}
-	conditions, err := typed(v.Interface())
+	u, err := jsonform.ToUnstructured(nil, map[string]any{"status": map[string]any{"conditions": full}})
 	if err != nil {
 		return false
 	}
-	*conditions = []Condition{{Type: "Shown"}}
-	u, err := jsonform.ToUnstructured(nil, v.Interface())
-	return err == nil && Find(u, "Shown") != nil
+	v := reflect.New(reflect.TypeOf(value).Elem()).Interface()
+	if jsonform.Fill(v, u) != nil {
+		return false
+	}
+	shown, err := jsonform.ToUnstructured(nil, v)
+	return err == nil && !slices.ContainsFunc(full, func(c Condition) bool {
+		return !reflect.DeepEqual(Find(shown, c.Type), Find(u, c.Type))
+	})
 }
 
 // Observe reports whether conditions of an object's Go type have an observedGeneration. Those of
@@ -194,19 +196,6 @@ func pointedTo(t reflect.Type) reflect.Type {
 		return t.Elem()
 	}
 	return t
-}
-
-// fieldOf returns a field of the struct itself. A field of an embedded struct does not count: it
-// is out of reach if that is a nil pointer.
-func fieldOf(v reflect.Value, name string) (reflect.Value, bool) {
-	if v.Kind() != reflect.Struct {
-		return reflect.Value{}, false
-	}
-	field, ok := v.Type().FieldByName(name)
-	if !ok || len(field.Index) != 1 || !field.IsExported() {
-		return reflect.Value{}, false
-	}
-	return v.FieldByIndex(field.Index), true
 }
 
 // Untyped returns the content of an untyped object, and whether it is one.

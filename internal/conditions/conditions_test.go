@@ -12,8 +12,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	objects "github.com/kates-go/kates/internal/object"
 )
 
 // conditioned returns objects of every form with nothing but a generation.
@@ -125,11 +123,20 @@ type (
 )
 
 func TestATypeShowsConditionsWhereItsJSONHasThemAndAllOfThem(t *testing.T) {
-	for _, object := range []objects.Object{&policyv1.PodDisruptionBudget{}, &pointed{}} {
-		assert.True(t, Shown(object), "%T", object)
+	said := []Condition{{Type: "Ready", Status: "True", Reason: "Good"}, {Type: "Other", Status: "False", Reason: "Bad", Message: "m"}}
+	dated := []Condition{{Type: "Ready", Status: "True", Reason: "Good", ObservedGeneration: 3}}
+	for _, object := range []any{&policyv1.PodDisruptionBudget{}, &pointed{}} {
+		assert.True(t, Shown(object, said), "%T", object)
+		assert.True(t, Shown(object, dated), "%T", object)
 	}
-	for _, object := range []objects.Object{&appsv1.Deployment{}, &corev1.ConfigMap{}, &corev1.Pod{}, &elsewhere{}, &inside{}, &metav1.PartialObjectMetadata{}} {
-		assert.False(t, Shown(object), "%T", object)
+	assert.True(t, Shown(&appsv1.Deployment{}, said))
+	assert.False(t, Shown(&appsv1.Deployment{}, dated), "its conditions have no generation")
+	for _, object := range []any{&corev1.ConfigMap{}, &elsewhere{}, &inside{}, &metav1.PartialObjectMetadata{}, &struct {
+		Status struct {
+			Conditions []struct{ Type, Status string }
+		}
+	}{}} {
+		assert.False(t, Shown(object, said), "%T", object)
 	}
 }
 

@@ -105,8 +105,8 @@ var held = []mutant{
 	{
 		name: "a part of an object is the base of a Modify", says: "what is held in part is never the base of a write",
 		in: "Set.Newest", caught: "TestNothingThatWasNotReadIsWrittenBack/modify",
-		old: `st.resource.GroupVersionResource != r.GroupVersionResource || !st.covers(key) || st.key.form != form || !st.holdsAll()`,
-		new: `st.resource.GroupVersionResource != r.GroupVersionResource || !st.covers(key) || st.base != form || st.transform != nil`,
+		old: `st.holdsForm()`,
+		new: `st.transform == nil`,
 	},
 	{
 		name: "a copy of a part replaces the whole", says: "what is held in part is never the base of a write",
