@@ -45,6 +45,7 @@ var inMemory = []string{
 	"TestApplyOwnedOfOneObjectInTwoVersionsIsAnErrorAndPrunesNothing",
 	"TestApplyOwnedOfSetsByDifferentLabelsLeaveEachOtherAlone",
 	"TestApplyOwnedOfWhatWasReadComesToAnEnd",
+	"TestApplyOwnedPrunesNothingThatItHasAppliedThroughAnotherGroup",
 	"TestApplyOwnedPutsItemsBackIntoTheirOrder",
 	"TestApplyOwnedSendsNothingForAChangeOfTheStatusNorWithAWatchOfLess",
 	"TestApplyOwnedSendsNothingWhereNothingWouldChange",

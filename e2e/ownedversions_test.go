@@ -187,6 +187,39 @@ func TestApplyOwnedOfAVersionThatIsServedNoLongerIsAnErrorAndTheOtherGoesOn(t *t
 	assert.Len(t, o.apply(set).Unchanged, 1)
 }
 
+// An event is one object in two groups.
+func TestApplyOwnedPrunesNothingThatItHasAppliedThroughAnotherGroup(t *testing.T) {
+	o := newOwnedTest(t)
+	o.others = foreign(t).Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace(o.ns)
+	event := func(apiVersion, message, object, controller string) *kates.Unstructured {
+		u := kates.NewUnstructured("Event", apiVersion)
+		u.SetNamespace(o.ns)
+		u.SetName("e")
+		for key, value := range map[string]any{
+			"type": "Normal", "reason": "Tested", "action": "Testing", "eventTime": "2026-01-01T00:00:00.000000Z",
+			message: "m", object: map[string]any{"kind": "ConfigMap", "name": "x", "namespace": o.ns},
+			controller: "kates.io/e2e", "reportingInstance": "i",
+		} {
+			u.Object[key] = value
+		}
+		return u
+	}
+	set := o.set(event("v1", "message", "involvedObject", "reportingComponent"))
+	set.Kinds = []string{"events", "Event.v1.events.k8s.io"}
+	first := set.Objects[0]
+	o.apply(set)
+	uid := o.stored("e").GetUID()
+	for _, next := range []kates.Object{event("events.k8s.io/v1", "note", "regarding", "reportingController"), first} {
+		set.Objects = []kates.Object{next}
+		assert.Empty(t, o.apply(set).Pruned)
+		require.NotNil(t, o.stored("e"))
+		assert.Equal(t, uid, o.stored("e").GetUID())
+	}
+	set.Objects = nil
+	assert.Len(t, o.apply(set).Pruned, 1)
+	assert.Nil(t, o.stored("e"))
+}
+
 // A key of a Secret that is renamed must not leave a retired credential behind.
 func TestApplyOwnedTakesAKeyOfStringDataAwayThatIsNoLongerWanted(t *testing.T) {
 	o := newOwnedTest(t)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
@@ -72,8 +73,8 @@ type OwnedSet struct {
 	Adopt bool
 	// InOrder applies one object after the other, in the order of Objects.
 	InOrder bool
-	// HoldPruning prunes nothing while some object could not be applied: it may be the one that
-	// replaces what would be pruned.
+	// HoldPruning prunes nothing while some object could not be applied. Without it, what has the
+	// name of that object is not pruned: the object is to replace it.
 	HoldPruning bool
 	// Label is the key of the label, OwnedSetLabel if empty.
 	Label string
@@ -110,12 +111,12 @@ type OwnedResult struct {
 // none, and the server's history shows that the apply met somebody else's object, it is taken
 // back.
 //
-// If the client knows that nothing would change, it sends nothing. An annotation
-// ([AppliedAnnotation]) tells that exactly this was applied last, by whichever process. The
-// managed fields tell that nobody has changed any of it since. The items of lists must also be in
-// their order, and every applied value must still exist: a value is lost if somebody writes to
-// the object while its kind's schema lacks the field. Both are restored, unless the client
-// watches metadata only and so cannot see them.
+// If the client knows that nothing would change, it sends nothing, unless [DryRun] asks the
+// server. An annotation ([AppliedAnnotation]) tells that exactly this was applied last, by
+// whichever process. The managed fields tell that nobody has changed any of it since. The items
+// of lists must also be in their order, and every applied value must still exist: a value is
+// lost if somebody writes to the object while its kind's schema lacks the field. Both are
+// restored, unless the client watches metadata only and so cannot see them.
 //
 // A watch of Go types drops the managed fields, but the client reads from them first what its
 // field manager has applied, so a restart asks the server for nothing that its watches have told.
@@ -135,6 +136,12 @@ type OwnedResult struct {
 // the label and the reference. Nothing is pruned if the wanted objects are not certain: if one of
 // Objects is of an unknown kind, has no name, is there twice, or is the owner, that is an error.
 //
+// What replaces an object is applied before the object is pruned. If an object could not be
+// applied, nothing of its name is pruned, of whatever kind and in whatever namespace. With
+// HoldPruning nothing at all is pruned then, for objects that replace some of another name. An
+// object that was applied in another version, or through another group (an Event), is the same
+// object: it is known by its UID, and not pruned.
+//
 // An error on one object does not stop the rest. The errors are joined (errors.Is and errors.As
 // look into them), and each names its object. When ctx ends, the rest is not tried. Another call
 // carries on. The options are those of [Client.Apply] and [Client.Delete]; IfUID and
@@ -148,7 +155,10 @@ type OwnedResult struct {
 // that is known by a label, KEP-3659 (kubectl's ApplySet). [Client.Create] says what holds for
 // every write.
 func (c *Client) ApplyOwned(ctx context.Context, set OwnedSet, opts ...WriteOption) (OwnedResult, error) {
-	a := &ownedApply{client: c, given: set, options: c.writeOptions(opts)}
+	a := &ownedApply{
+		client: c, given: set, options: c.writeOptions(opts),
+		unapplied: make(map[string]bool), applied: make(map[types.UID]bool),
+	}
 	err := a.options.wrong
 	if err == nil {
 		err = a.prepare(ctx)
@@ -161,7 +171,7 @@ func (c *Client) ApplyOwned(ctx context.Context, set OwnedSet, opts ...WriteOpti
 			ctx.Err(), untried, len(a.wanted)))
 		return a.result, errors.Join(a.errs...)
 	}
-	if len(a.errs) == 0 || !set.HoldPruning {
+	if len(a.unapplied) == 0 || !set.HoldPruning {
 		a.prune(ctx)
 	}
 	return a.result, errors.Join(a.errs...)
@@ -178,6 +188,9 @@ type ownedApply struct {
 	keys    map[applied.Key]bool // of wanted, and of objects that must not be applied
 	result  OwnedResult
 	errs    []error
+
+	unapplied map[string]bool    // the names of objects that could not be applied
+	applied   map[types.UID]bool // the objects that are as they are wanted
 }
 
 func (a *ownedApply) fail(err error) {

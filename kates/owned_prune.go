@@ -33,7 +33,8 @@ func (a *ownedApply) prune(ctx context.Context) {
 	var all []unwanted
 	seen := make(map[types.UID]bool) // Existing may hold an object in several forms
 	for _, u := range a.existing(ctx) {
-		if a.keys[u.stored()] || !a.set.Prunable(u) || seen[u.GetUID()] {
+		isWanted := a.keys[u.stored()] || a.applied[u.GetUID()] || a.unapplied[u.GetName()]
+		if isWanted || !a.set.Prunable(u) || seen[u.GetUID()] {
 			continue
 		}
 		seen[u.GetUID()] = u.GetUID() != "" // objects of a fake have none

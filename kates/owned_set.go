@@ -66,6 +66,13 @@ func (a *ownedApply) applyAll(ctx context.Context) (untried int) {
 			end.err = guard.Call(func() error { return a.apply(ctx, a.wanted[open[i]], end) })
 		})
 	}
+	for i, end := range ends {
+		if end.err != nil {
+			a.unapplied[a.wanted[i].Key.Name] = true
+		} else if end.of.UID != "" { // an object of a fake has none
+			a.applied[end.of.UID] = true
+		}
+	}
 	a.tell(ends)
 	return len(ends) - tried
 }
@@ -126,6 +133,7 @@ func (a *ownedApply) want(ctx context.Context, given Object) error {
 	}
 	a.keys[w.Stored()] = true
 	if err := a.set.Refer(w); err != nil {
+		a.unapplied[w.Key.Name] = true
 		a.fail(o.failed(opApply, err))
 		return nil
 	}

@@ -138,11 +138,8 @@ func (s *Server) resources(group, version string) metav1.APIResourceList {
 // hash tells apart in which version of which kind objects are stored: all versions of one kind
 // have the same.
 func hash(k *kinds.Kind) string {
-	version := k.Version
-	if k.Custom != nil {
-		version = k.Custom.StoredVersion
-	}
-	sum := sha256.Sum256([]byte(k.Group + "/" + version + "/" + k.Kind))
+	as := k.StoredAs()
+	sum := sha256.Sum256([]byte(as.Group + "/" + as.Version + "/" + as.Kind))
 	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 

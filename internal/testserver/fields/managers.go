@@ -189,7 +189,7 @@ const objectMeta = `{"type": "object", "properties": {
 	"managedFields": {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
 }}`
 
-// convertor converts nothing but the version: versions of one kind have the same content here.
+// convertor converts between the versions of a kind, also where they are in several groups.
 type convertor struct{}
 
 func (convertor) Convert(in, out, _ any) error {
@@ -198,7 +198,7 @@ func (convertor) Convert(in, out, _ any) error {
 
 func (convertor) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runtime.Object, error) {
 	is := in.GetObjectKind().GroupVersionKind()
-	want, ok := gv.KindForGroupVersionKinds([]schema.GroupVersionKind{is})
+	want, ok := gv.KindForGroupVersionKinds(kinds.Same(is))
 	if !ok {
 		return nil, fmt.Errorf("%s has no version %s", is, gv.Identifier())
 	}

@@ -41,6 +41,29 @@ func Convert(c map[string]any, from, to schema.GroupVersionKind) map[string]any 
 	return c
 }
 
+// Same are the versions of a kind, beginning with this one, whose content [Convert] makes of
+// another's. They may be in several groups.
+func Same(kind schema.GroupVersionKind) []schema.GroupVersionKind {
+	same := []schema.GroupVersionKind{kind}
+	for between := range converters {
+		if between[0] == kind {
+			same = append(same, between[1])
+		}
+	}
+	return same
+}
+
+// StoredAs is the version in which objects of the kind are stored.
+func (k *Kind) StoredAs() schema.GroupVersionKind {
+	as := k.GroupVersionKind
+	if k.Custom != nil {
+		as.Version = k.Custom.StoredVersion
+	} else if other, is := storedAs[as]; is {
+		as = other
+	}
+	return as
+}
+
 // Shown is stored content as the kind's version has it.
 func (k *Kind) Shown(c map[string]any) map[string]any {
 	if k.Custom != nil {
