@@ -1,6 +1,7 @@
 package project
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 
@@ -102,6 +103,7 @@ var known = map[reflect.Type]form{
 	reflect.TypeFor[metav1.Duration]():    text,
 	reflect.TypeFor[resource.Quantity]():  text,
 	reflect.TypeFor[intstr.IntOrString](): anything,
+	reflect.TypeFor[json.Number]():        number,
 }
 
 func formOf(t reflect.Type) form {

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -67,12 +68,15 @@ func (c *compiler) field(m *message, to, from field) {
 			c.whole = true
 			return
 		}
-		a.list, a.take = to.typ, c.value(to.typ.Elem(), from.typ.Elem(), false)
+		a.list, a.take = to.typ, c.value(to.typ.Elem(), from.typ.Elem())
 		m.lists = append(m.lists, number)
 		return
 	}
 	pointer := from.typ.Kind() == reflect.Pointer
-	a.take = c.value(to.typ, from.typ, !pointer && (from.omitEmpty || from.omitZero))
+	a.take = c.unlessOmitted(c.value(to.typ, from.typ), to.typ, from)
+	if canBeNil(from.typ) && !from.omitEmpty && !from.omitZero && readsNull(to.typ) {
+		c.whole = true // it is null in JSON, and not there on the wire
+	}
 	absent := pointer || from.omitZero || from.omitEmpty && from.typ.Kind() != reflect.Struct ||
 		from.typ.Kind() == reflect.Map || from.typ.Kind() == reflect.Slice
 	if to.typ.Kind() == reflect.Pointer && !absent && !speaks(from.typ) {
@@ -81,22 +85,72 @@ func (c *compiler) field(m *message, to, from field) {
 	}
 }
 
-// value makes the decoder of a value. omit: a zero value is not there in JSON.
-func (c *compiler) value(to, from reflect.Type, omit bool) taker {
+// unlessOmitted is take, except for what is on the wire and not in JSON: a zero value that JSON
+// omits. Then the target stays as it is.
+func (c *compiler) unlessOmitted(take taker, to reflect.Type, from field) taker {
+	kind := from.typ.Kind()
+	switch {
+	case canBeNil(from.typ) && !isBytes(from.typ), !from.omitZero && (!from.omitEmpty || kind == reflect.Struct):
+		return take // what is on the wire is in JSON
+	case !speaks(to) && to != reflect.TypeFor[json.Number]() && (to.Kind() <= reflect.Float64 || to.Kind() == reflect.String):
+		return take // the target's zero value is the same
+	case !from.omitZero || kind != reflect.Struct:
+		return func(v value, at unsafe.Pointer, depth int) error {
+			if v.kind == protowire.VarintType && v.number == 0 || v.kind == protowire.BytesType && len(v.bytes) == 0 {
+				return nil
+			}
+			return take(v, at, depth)
+		}
+	}
+	own := c.value(from.typ, from.typ)
+	return func(v value, at unsafe.Pointer, depth int) error {
+		whole := reflect.New(from.typ)
+		if err := own(v, whole.UnsafePointer(), depth); err != nil {
+			return err
+		}
+		if isZero(whole) {
+			return nil
+		}
+		return take(v, at, depth)
+	}
+}
+
+func canBeNil(t reflect.Type) bool {
+	return t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map
+}
+
+// isZero reports whether encoding/json omits what a pointer points to, if it omits zero values.
+func isZero(pointer reflect.Value) bool {
+	if z, ok := pointer.Interface().(interface{ IsZero() bool }); ok {
+		return z.IsZero()
+	}
+	return pointer.Elem().IsZero()
+}
+
+// zeroIsNull reports whether the zero value of a type is null in JSON, as that of a time is.
+func zeroIsNull(t reflect.Type) bool {
+	text, err := json.Marshal(reflect.New(t).Interface())
+	return err == nil && string(text) == "null"
+}
+
+// readsNull reports whether a type decides itself what null is.
+func readsNull(t reflect.Type) bool {
+	return t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(unmarshals)
+}
+
+// value makes the decoder of a value.
+func (c *compiler) value(to, from reflect.Type) taker {
 	if speaks(from) && bare(to) != bare(from) { // null may be what it looks like: a pointer stays nil
 		return c.converted(to, from)
 	}
 	if to.Kind() == reflect.Pointer {
-		take := c.value(to.Elem(), from, false)
+		take, null := c.value(to.Elem(), from), zeroIsNull(to.Elem())
 		return func(v value, at unsafe.Pointer, depth int) error {
-			if omit && v.kind == protowire.VarintType && v.number == 0 || omit && v.kind == protowire.BytesType && len(v.bytes) == 0 {
-				return nil
-			}
 			fresh := reflect.New(to.Elem())
 			if err := take(v, fresh.UnsafePointer(), depth); err != nil {
 				return err
 			}
-			if z, ok := fresh.Interface().(interface{ IsZero() bool }); !ok || !z.IsZero() { // a zero time is null
+			if !null || !isZero(fresh) {
 				*(*unsafe.Pointer)(at) = fresh.UnsafePointer()
 			}
 			return nil
@@ -137,7 +191,7 @@ func (c *compiler) converted(to, from reflect.Type) taker {
 		c.whole = true // there is no way to decode it alone
 		return nil
 	}
-	own := c.value(from, from, false)
+	own := c.value(from, from)
 	return func(v value, at unsafe.Pointer, depth int) error {
 		whole := reflect.New(from)
 		if err := own(v, whole.UnsafePointer(), depth); err != nil {
@@ -163,15 +217,16 @@ func (c *compiler) mapping(to, from reflect.Type) taker {
 		c.whole = true
 		return nil
 	}
-	take := c.value(to.Elem(), from.Elem(), false)
+	take := c.value(to.Elem(), from.Elem())
+	empty := value{kind: protowire.BytesType} // it need not be on the wire
+	if isInteger(from.Elem()) || from.Elem().Kind() == reflect.Bool {
+		empty.kind = protowire.VarintType
+	}
 	return func(v value, at unsafe.Pointer, depth int) error {
 		if v.kind != protowire.BytesType {
 			return errWire
 		}
-		key, element := reflect.New(to.Key()).Elem(), reflect.New(to.Elem())
-		if isBytes(to.Elem()) {
-			element.Elem().SetBytes([]byte{}) // what is empty is not on the wire
-		}
+		key, element, last := reflect.New(to.Key()).Elem(), reflect.New(to.Elem()), empty
 		for raw := v.bytes; len(raw) > 0; {
 			number, kind, n := protowire.ConsumeTag(raw)
 			if n < 0 {
@@ -192,10 +247,11 @@ func (c *compiler) mapping(to, from reflect.Type) taker {
 			case 1:
 				key.SetString(string(part.bytes))
 			case 2:
-				if err := take(part, element.UnsafePointer(), depth+1); err != nil {
-					return err
-				}
+				last = part
 			}
+		}
+		if err := take(last, element.UnsafePointer(), depth+1); err != nil {
+			return err
 		}
 		m := reflect.NewAt(to, at).Elem()
 		if m.IsNil() {

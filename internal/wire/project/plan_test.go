@@ -158,11 +158,21 @@ func filler(seed uint64) *randfill.Filler {
 	return randfill.NewWithSeed(int64(seed)).NilChance(0.3).NumElements(0, 3).MaxDepth(14).Funcs(
 		func(s *string, c randfill.Continue) { *s = []string{"", "a", "bé", `"\`, "long text"}[r.IntN(5)] },
 		func(t *metav1.Time, c randfill.Continue) {
-			*t = metav1.Unix(r.Int64N(4e9), 0)
+			if *t = metav1.Unix(r.Int64N(4e9), 0); r.IntN(4) == 0 {
+				*t = metav1.Time{}
+			}
+		},
+		func(t **metav1.Time, c randfill.Continue) {
+			if *t = nil; r.IntN(3) > 0 {
+				at := metav1.Unix(r.Int64N(4e9), 0)
+				*t = &at // one of zero would be null
+			}
 		},
 		func(t *metav1.MicroTime, c randfill.Continue) { *t = metav1.NewMicroTime(time.Unix(r.Int64N(4e9), 0)) },
 		func(q *resource.Quantity, c randfill.Continue) {
-			*q = *resource.NewMilliQuantity(r.Int64N(1e6), resource.DecimalSI)
+			if *q = *resource.NewMilliQuantity(r.Int64N(1e6), resource.DecimalSI); r.IntN(4) == 0 {
+				*q = resource.Quantity{}
+			}
 		},
 		func(i *intstr.IntOrString, c randfill.Continue) {
 			if *i = intstr.FromInt32(r.Int32N(99)); r.IntN(2) == 0 {
@@ -170,8 +180,23 @@ func filler(seed uint64) *randfill.Filler {
 			}
 		},
 		func(n *int32, c randfill.Continue) { *n = []int32{0, 1, 80, 65535}[r.IntN(4)] },
+		func(b *[]byte, c randfill.Continue) {
+			if *b = nil; r.IntN(2) == 0 {
+				*b = []byte{byte(r.IntN(256)), 'x'} // a Go type of the API has an empty one, and JSON none
+			}
+		},
+		func(n *int64, c randfill.Continue) { *n = []int64{0, 1, 1 << 40, -3}[r.IntN(4)] },
 		func(f *metav1.FieldsV1, c randfill.Continue) { f.SetRawString("{}") },
-		func(e *runtime.RawExtension, c randfill.Continue) { *e = runtime.RawExtension{} },
+		func(e *runtime.RawExtension, c randfill.Continue) {
+			if *e = (runtime.RawExtension{}); r.IntN(2) == 0 {
+				e.Raw = []byte(`{"a":1}`)
+			}
+		},
+		func(e **runtime.RawExtension, c randfill.Continue) {
+			if *e = nil; r.IntN(2) == 0 {
+				*e = &runtime.RawExtension{Raw: []byte(`{"a":1}`)}
+			}
+		},
 	)
 }
 
