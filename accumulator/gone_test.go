@@ -287,7 +287,11 @@ func TestG8AnOptionalQueryThatWasShownAndMayNoLongerBeReadIsNotAbsent(t *testing
 func TestG8AnOptionalQueryByNamespacesThatMayNotBeReadHoldsNothingUp(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		q := sim.Query("A", "as")
-		q.Optional, q.Spaces = true, &query.Spaces{Resolve: sim.Query("", "spaces").Resolve}
+		q.Optional, q.Spaces = true, &query.Spaces{Resolve: func(context.Context) (stream.Resource, error) {
+			r := sim.Resource("spaces")
+			r.Namespaced = false
+			return r, nil
+		}}
 		s.Create("as", sim.Thing("x"))
 		s.Failing(func(_, resource string) error {
 			if resource == "spaces" {

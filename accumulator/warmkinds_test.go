@@ -120,6 +120,27 @@ func TestG8AFileWithAnObjectThatDoesNotDecodeIsAList(t *testing.T) {
 	})
 }
 
+// TestG1G2AFileOfAKindWithAnotherScopeIsAList: its objects are those of another kind.
+func TestG1G2AFileOfAKindWithAnotherScopeIsAList(t *testing.T) {
+	afterALife(t, func(p *process) {
+		for _, name := range []string{"a", "b", "c"} {
+			p.Remove("as", name)
+		}
+		global := sim.Thing("g")
+		global.SetNamespace("")
+		p.Create("as", global)
+		q := sim.Query("A", "as")
+		q.Resolve = func(context.Context) (stream.Resource, error) {
+			r := sim.Resource("as")
+			r.Namespaced = false
+			return r, nil
+		}
+		p.start(q)
+		p.shows("g")
+		assert.Contains(t, p.began(), "list: ")
+	})
+}
+
 // TestG1G2AFileWithAnObjectThatCannotBeThereIsAList: no file says what the server would not.
 func TestG1G2AFileWithAnObjectThatCannotBeThereIsAList(t *testing.T) {
 	for name, c := range map[string]struct{ was, is, why string }{

@@ -221,7 +221,7 @@ func (fixed) Switch() (end func())          { return func() {} }
 func (r *references) Unresolved() bool {
 	all, k := r.now()
 	return k.err != nil || slices.ContainsFunc(all, func(l *stream.Listener) bool {
-		return l.State().Health == stream.Missing
+		return l.State().Misplaced
 	})
 }
 

@@ -220,7 +220,7 @@ func (u *union) Unresolved() bool {
 	wanted, err := u.wanted(), u.err
 	u.mu.Unlock()
 	return err != nil || slices.ContainsFunc(wanted, func(p *part) bool {
-		return p.listener.State().Health == stream.Missing
+		return p.listener.State().Misplaced
 	})
 }
 

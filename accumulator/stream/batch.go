@@ -43,6 +43,8 @@ type ListenerState struct {
 	Health State
 	// Gone: there is certainly no such resource, or no such namespace.
 	Gone bool
+	// Misplaced: the last answer was one that a server gives if the kind is served in another way.
+	Misplaced bool
 	// Refused: there is certainly no first list. The server keeps refusing it, or the resource is
 	// gone.
 	Refused bool

@@ -42,6 +42,7 @@ func (s *stream) commit(l listing, rv string, asked ask) error {
 	}
 	s.progress.synced = true
 	recovered := s.well() // before anybody is woken, who might look
+	s.health.before = s.health.heard
 	if s.own.givenUp {
 		s.own.givenUp, s.own.atLeastRV = false, ""
 		for l := range s.listeners {

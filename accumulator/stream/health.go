@@ -46,7 +46,7 @@ type health struct {
 	refused  int // lists in a row
 	restarts int // lists after the first
 	heard    time.Time
-	before   time.Time // heard, before the latest watch was opened
+	before   time.Time // heard, before the latest watch was opened, or with the latest list
 	gone     bool      // there is certainly no such resource, or no such namespace
 	misread  bool      // err is about an event of the watch that goes on
 }

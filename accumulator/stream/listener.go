@@ -169,7 +169,7 @@ func (l *Listener) State() ListenerState {
 	defer s.mu.Unlock()
 	synced, givenUp := s.progress.synced, s.own.givenUp
 	st := ListenerState{
-		Health: s.health.state, Gone: s.health.gone,
+		Health: s.health.state, Gone: s.health.gone, Misplaced: Misplaced(s.health.err),
 		Refused:    !synced && (s.health.refused >= forbiddenForGood || s.health.gone),
 		Lasting:    !synced && (s.health.refused >= forbiddenForLong || s.health.gone),
 		PositionRV: s.store.view.Position(),

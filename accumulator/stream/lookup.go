@@ -105,12 +105,12 @@ func (s *Set) Holds(r Resource, key Key, uid types.UID) bool {
 	return known && o != nil && o.GetUID() == uid
 }
 
-// serving returns the streams of exactly this resource.
+// serving returns the streams of exactly this resource, as it is served now.
 func (s *Set) serving(r Resource) (found []*stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, st := range s.over(r.Storage) {
-		if st.resource.GroupVersionResource == r.GroupVersionResource {
+		if st.resource.Serves(r) {
 			found = append(found, st)
 		}
 	}

@@ -71,6 +71,7 @@ func ofMetadata(r fields.Requirement) bool {
 // contains reports whether the stream has every object of another one, with as much of it.
 func (s *shape) contains(key streamKey) bool {
 	return s.whole() && s.transform == nil && s.keep == nil && s.key.resource == key.resource &&
+		s.key.kind == key.kind && s.key.namespaced == key.namespaced &&
 		(s.key.namespace == "" || s.key.namespace == key.namespace) &&
 		(s.key.form == key.form || key.form == Metadata && !s.key.form.Projects())
 }

@@ -2,9 +2,12 @@ package stream
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,6 +42,53 @@ type Resource struct {
 func (r Resource) Serves(o Resource) bool {
 	return r.GroupVersionResource == o.GroupVersionResource && r.Kind == o.Kind &&
 		r.Namespaced == o.Namespaced && r.Storage == o.Storage
+}
+
+// ErrContradicts is wrapped by the errors of answers that contradict a [Resource]: the kind may be
+// served in another way by now.
+var ErrContradicts = errors.New("the kind may be served in another way by now")
+
+// Check is an error that wraps [ErrContradicts], for an object that no resource has which is
+// served in this way.
+func (r Resource) Check(o Object) error {
+	if err := r.checkKind(o); err != nil {
+		return err
+	}
+	return r.checkNamespace(o.GetNamespace())
+}
+
+// checkKind is [Resource.Check] of the kind alone.
+func (r Resource) checkKind(o Object) error {
+	kind, want := o.GetObjectKind().GroupVersionKind().GroupKind(), r.Kind.GroupKind()
+	if _, short := o.(*metav1.PartialObjectMetadata); !short && kind.Kind != "" && kind != want {
+		return contradiction(fmt.Sprintf("an object of kind %s, where %s was asked for", brief(kind.String()), want))
+	}
+	return nil
+}
+
+// checkNamespace is [Resource.Check] of the namespace alone.
+func (r Resource) checkNamespace(namespace string) error {
+	switch {
+	case !r.Namespaced && namespace != "":
+		return contradiction(fmt.Sprintf("an object in the namespace %q, of a kind that has none", brief(namespace)))
+	case r.Namespaced && namespace == "":
+		return contradiction(`an object in the namespace "", which cannot be`)
+	}
+	return nil
+}
+
+// contradiction says how an answer contradicts a resource.
+type contradiction string
+
+func (c contradiction) Error() string { return string(c) }
+
+// Is reports whether target is [ErrContradicts].
+func (c contradiction) Is(target error) bool { return target == ErrContradicts }
+
+// Misplaced reports whether err is one that a server answers if a kind is served in another way
+// than a [Resource] says: with another scope, plural, version, kind or other verbs.
+func Misplaced(err error) bool {
+	return err != nil && (apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || errors.Is(err, ErrContradicts))
 }
 
 // FieldReader returns the value that the server compares a field selector with, for an object of

@@ -13,7 +13,8 @@ import (
 
 // streamKey tells streams apart: equal keys share a stream.
 type streamKey struct {
-	resource                  string // group/version/resource
+	resource, kind            string // group/version/resource, group/version/kind
+	namespaced                bool
 	namespace, labels, fields string
 	shard                     string
 	form                      Form
@@ -25,7 +26,8 @@ func keyOf(r Resource, spec Spec) streamKey {
 		spec.Namespace = ""
 	}
 	return streamKey{
-		resource:  r.GroupVersion().String() + "/" + r.GroupVersionResource.Resource,
+		resource: r.GroupVersion().String() + "/" + r.GroupVersionResource.Resource,
+		kind:     r.Kind.GroupVersion().String() + "/" + r.Kind.Kind, namespaced: r.Namespaced,
 		namespace: spec.Namespace, labels: spec.labelSelector(), fields: spec.fieldSelector(),
 		shard: spec.Shard.Key(), form: spec.Form, transform: FuncPointer(spec.Transform),
 	}
@@ -77,7 +79,7 @@ func (s *shape) covers(key Key) bool {
 // lost reports whether err makes it certain that there is nothing left to watch. It may ask the
 // server.
 func (s *shape) lost(ctx context.Context, err error) bool {
-	suspect := apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && s.key.namespace != ""
+	suspect := Misplaced(err) || apierrors.IsForbidden(err) && s.key.namespace != ""
 	if s.config.Gone == nil || !suspect {
 		return false
 	}

@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -84,9 +83,12 @@ func unsayable(o Object) error {
 
 // misfit says why an object cannot be one that this stream asks for.
 func (s *shape) misfit(o Object) error {
-	kind, want := o.GetObjectKind().GroupVersionKind().GroupKind(), s.resource.Kind.GroupKind()
-	if _, short := o.(*metav1.PartialObjectMetadata); !short && kind.Kind != "" && kind != want {
-		return fmt.Errorf("an object of kind %s, where %s was asked for", brief(kind.String()), want)
+	err := s.resource.checkKind(o)
+	if err == nil && !s.config.ByContent { // objects of a fake are as the program has made them
+		err = s.resource.checkNamespace(o.GetNamespace())
+	}
+	if err != nil {
+		return err
 	}
 	name, namespace := o.GetName(), o.GetNamespace()
 	switch {
@@ -94,9 +96,7 @@ func (s *shape) misfit(o Object) error {
 		return errors.New("an object without a name")
 	case !possible(name):
 		return fmt.Errorf("an object with the name %q, which cannot be", brief(name))
-	case !s.resource.Namespaced && namespace != "":
-		return fmt.Errorf("an object in the namespace %q, of a kind that has none", brief(namespace))
-	case s.resource.Namespaced && !possible(namespace) && !(s.config.ByContent && namespace == ""):
+	case namespace != "" && !possible(namespace):
 		return fmt.Errorf("an object in the namespace %q, which cannot be", brief(namespace))
 	case s.key.namespace != "" && namespace != s.key.namespace:
 		return fmt.Errorf("an object in the namespace %q, where %q was asked for", brief(namespace), s.key.namespace)

@@ -336,6 +336,5 @@ func (f *reflector) confirm(ctx context.Context) error {
 // passing reports whether resuming at the same version may yet succeed.
 func passing(err error) bool {
 	return !errors.Is(err, errOlder) && !errors.Is(err, errResidue) && !expired(err) &&
-		!apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) && !apierrors.IsBadRequest(err) &&
-		!apierrors.IsMethodNotSupported(err)
+		!apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) && !Misplaced(err)
 }

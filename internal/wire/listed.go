@@ -33,6 +33,12 @@ func (e *kindError) Error() string {
 	return fmt.Sprintf("%s of kind %s in place of a %s", e.what, named(e.got), named(e.want))
 }
 
+// Is reports whether target is [stream.ErrContradicts], and the answer is of another kind of the
+// same group.
+func (e *kindError) Is(target error) bool {
+	return target == stream.ErrContradicts && e.got.Kind != "" && e.got.Group == e.want.Group && e.got.Kind != e.want.Kind
+}
+
 func named(k schema.GroupVersionKind) string {
 	return clip(fmt.Sprintf("%s (%s)", k.Kind, k.GroupVersion()))
 }
