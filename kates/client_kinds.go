@@ -8,28 +8,21 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/kates-go/kates/accumulator/stream"
-	"github.com/kates-go/kates/internal/applied"
-	"github.com/kates-go/kates/internal/heard"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/kinds"
 	"github.com/kates-go/kates/internal/kinds/selectable"
 	"github.com/kates-go/kates/internal/reach"
-	"github.com/kates-go/kates/internal/wire"
 )
 
 // ErrIncompleteDiscovery is wrapped by the errors of look-ups that found no such kind while the
@@ -74,8 +67,8 @@ func (c *Client) Mapping(ctx context.Context, kind string) (*meta.RESTMapping, e
 }
 
 // InvalidateCache forgets what discovery and OpenAPI said. The next use of a kind, or of a custom
-// kind's field in a query, asks the server. An unknown kind does this by itself, at most once a
-// second.
+// kind's field in a query, asks the server. An unknown kind does this by itself, and so does an
+// answer which shows that a kind is served in another way; at most once a second.
 func (c *Client) InvalidateCache() error { return c.core.kinds.Invalidate() }
 
 // ServerVersion asks the server for its version.
@@ -122,11 +115,15 @@ func flattened(lists []*metav1.APIResourceList, err error) ([]APIResource, error
 }
 
 func (c *Client) resource(ctx context.Context, m *meta.RESTMapping) stream.Resource {
+	return c.core.resource(ctx, m)
+}
+
+func (c *core) resource(ctx context.Context, m *meta.RESTMapping) stream.Resource {
 	return stream.Resource{
 		GroupVersionResource: m.Resource,
 		Kind:                 m.GroupVersionKind,
 		Namespaced:           m.Scope.Name() == meta.RESTScopeNameNamespace,
-		Storage:              c.core.kinds.Storage(ctx, m.Resource),
+		Storage:              c.kinds.Storage(ctx, m.Resource),
 		Field:                reader(selectable.BuiltIn(m.Resource)),
 	}
 }
@@ -200,9 +197,10 @@ func (c *Client) fitsTarget(target any, kind schema.GroupVersionKind) error {
 }
 
 // gone reports whether the error of a list or watch certainly means that nothing is left to watch.
-// In doubt it is false, and what is shown stays (G8).
+// In doubt it is false, and what is shown stays (G8). If the kind may be served in another way,
+// discovery is read again.
 func (c *core) gone(ctx context.Context, r stream.Resource, namespace string, err error) bool {
-	if apierrors.IsNotFound(err) {
+	if stream.Misplaced(err) {
 		served, err := c.kinds.Serves(ctx, r.GroupResource())
 		return err == nil && !served
 	}
@@ -215,96 +213,6 @@ func (c *core) gone(ctx context.Context, r stream.Resource, namespace string, er
 	namespaces := c.dynamic.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
 	_, err = namespaces.Get(ctx, namespace, GetOptions{})
 	return apierrors.IsNotFound(err)
-}
-
-// object is a copy of the caller's value, ready for a request: its kind is as the server serves
-// it, its namespace is filled in.
-type object struct {
-	*Unstructured
-	resource stream.Resource
-	sent     []byte // the patch under way, if there is one
-}
-
-// object reads a caller's value. The value is copied, never modified.
-func (c *Client) object(ctx context.Context, value any) (*object, error) {
-	u, err := jsonform.ToUnstructured(c.core.scheme, value)
-	if err != nil {
-		return nil, err
-	}
-	if err := kindless(value, u.GroupVersionKind()); err != nil {
-		return nil, err
-	}
-	mapping, err := c.core.kinds.GVK(ctx, u.GroupVersionKind())
-	if err != nil {
-		return nil, err
-	}
-	u.SetGroupVersionKind(mapping.GroupVersionKind)
-	o := &object{Unstructured: u, resource: c.resource(ctx, mapping)}
-	switch {
-	case !o.resource.Namespaced:
-		u.SetNamespace("")
-	case u.GetNamespace() == "":
-		u.SetNamespace(c.core.namespace)
-	}
-	return o, nil
-}
-
-func (o *object) key() stream.Key {
-	return stream.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
-func (o *object) String() string {
-	name := o.GetName()
-	if name == "" {
-		name = o.GetGenerateName() + "*"
-	}
-	return fmt.Sprintf("%s %q", o.resource.Resource, join(o.GetNamespace(), name))
-}
-
-// named is an error if the object has no name, or one that no object can have.
-func (o *object) named() error {
-	if o.GetName() == "" {
-		return fmt.Errorf("a %s without a name", o.GetKind())
-	}
-	if err := segment("name", o.GetName()); err != nil {
-		return fmt.Errorf("%s: %w", o, err)
-	}
-	if err := segment("namespace", o.GetNamespace()); err != nil {
-		return fmt.Errorf("%s: %w", o, err)
-	}
-	return nil
-}
-
-// segment is an error if a name cannot be part of a path: the request would have another meaning,
-// for example all objects in place of one.
-func segment(what, name string) error {
-	if !utf8.ValidString(name) {
-		return fmt.Errorf("invalid %s %q: it is no UTF-8", what, name) // JSON would say another name
-	}
-	if why := content.IsPathSegmentName(name); len(why) > 0 {
-		return fmt.Errorf("invalid %s %q: %s", what, name, strings.Join(why, ", "))
-	}
-	return nil
-}
-
-// namespaceName is an error if no namespace can have the name; "" stands for none.
-func namespaceName(name string) error {
-	if name == "" {
-		return nil
-	}
-	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
-		return fmt.Errorf("invalid namespace %q: %s", name, strings.Join(wrong, ", "))
-	}
-	return nil
-}
-
-// conflict is the error of a write whose precondition does not hold.
-func (o *object) conflict(reason error) error {
-	return apierrors.NewConflict(o.resource.GroupResource(), o.GetName(), reason)
-}
-
-func (o *object) failed(op operation, err error) error {
-	return heard.Error(fmt.Errorf("%s %s: %w", op, o, o.discreetly(err)))
 }
 
 // replaced reports whether the object of that UID is gone, or another one has its name.
@@ -335,30 +243,3 @@ func (c *Client) checkTarget(target any) error {
 	}
 	return nil
 }
-
-// at returns the dynamic client for the resource and the namespace of an object.
-func (c *core) at(o *object) dynamic.ResourceInterface {
-	return wire.In(c.dynamic, o.resource, o.GetNamespace())
-}
-
-// get asks the server for an object, or for a subresource of it.
-func (c *core) get(ctx context.Context, o *object, subresource ...string) (*Unstructured, error) {
-	return c.at(o).Get(ctx, o.GetName(), GetOptions{}, subresource...)
-}
-
-// bare returns an object with nothing but its kind and name.
-func bare(r stream.Resource, key stream.Key) *object {
-	o := &object{Unstructured: &Unstructured{Object: map[string]any{}}, resource: r}
-	o.SetGroupVersionKind(r.Kind)
-	o.SetNamespace(key.Namespace)
-	o.SetName(key.Name)
-	return o
-}
-
-// address is the place of the object on its server.
-func (o *object) address() wire.Address {
-	return wire.Address{Resource: o.resource, Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
-// stored names the object, whatever version serves it.
-func (o *object) stored() applied.Key { return applied.Key{Storage: o.resource.Storage, Key: o.key()} }

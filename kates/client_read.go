@@ -221,17 +221,34 @@ func (c *Client) list(ctx context.Context, op operation, q Query) (stream.Resour
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return none, nil, fmt.Errorf("%s %s: %w", op, q.Kind, err)
 	}
+	r, items, err := c.listAs(ctx, op, q, compiled)
+	if !misplaced(err) && !errors.Is(err, query.ErrUnfit) && !slices.ContainsFunc(items, func(u *Unstructured) bool {
+		return r.Check(u) != nil
+	}) {
+		return r, items, err
+	}
+	c.core.kinds.Refresh(ctx)
+	if mapping, lookup := c.core.kinds.Kind(ctx, q.Kind); lookup != nil || c.resource(ctx, mapping).Serves(r) {
+		return r, items, err
+	}
+	return c.listAs(ctx, op, q, compiled)
+}
+
+// listAs reads all objects of a query, as its kind is known to be served.
+func (c *Client) listAs(
+	ctx context.Context, op operation, q Query, compiled query.Query,
+) (r stream.Resource, items []*Unstructured, err error) {
 	mapping, err := c.core.kinds.Kind(ctx, q.Kind)
 	if err != nil {
-		return none, nil, fmt.Errorf("%s: %w", op, err)
+		return r, nil, fmt.Errorf("%s: %w", op, err)
 	}
-	r := c.resource(ctx, mapping)
+	r = c.resource(ctx, mapping)
 	if err := cmp.Or(q.suits(r), c.core.server.checkList(r, q)); err != nil {
-		return none, nil, fmt.Errorf("%s: %w", op, err)
+		return r, nil, fmt.Errorf("%s: %w", op, err)
 	}
-	items, err := c.listAll(ctx, r, compiled)
+	items, err = c.listAll(ctx, r, compiled)
 	if err != nil {
-		return none, nil, fmt.Errorf("%s %s: %w", op, r.Resource, err)
+		return r, nil, fmt.Errorf("%s %s: %w", op, r.Resource, err)
 	}
 	return r, items, nil
 }

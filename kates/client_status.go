@@ -57,7 +57,8 @@ type QueryStatus struct {
 	// it is the oldest of these times.
 	Heard time.Time `json:"heard,omitzero"`
 	// Lag is how far behind the server the query may be: 0 while its watches are open, else the
-	// time since Heard. A dead connection counts as open for the idle time-out at most.
+	// time since Heard, or since Since if nothing was heard and the query is not Absent. A dead
+	// connection counts as open for the idle time-out at most.
 	Lag time.Duration `json:"lag"`
 	// Objects is the number of objects that the watch holds.
 	Objects int `json:"objects"`
@@ -97,8 +98,11 @@ func statusOf(all []query.Status) (s Status) {
 }
 
 func lagOf(q query.Status) time.Duration {
-	if q.State == stream.Synced || q.Heard.IsZero() {
+	switch {
+	case q.State == stream.Synced, q.Absent && q.Heard.IsZero():
 		return 0
+	case q.Heard.IsZero():
+		return time.Since(q.Since).Truncate(time.Millisecond)
 	}
 	return time.Since(q.Heard).Truncate(time.Millisecond)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -155,26 +156,51 @@ type OwnedResult struct {
 // that is known by a label, KEP-3659 (kubectl's ApplySet). [Client.Create] says what holds for
 // every write.
 func (c *Client) ApplyOwned(ctx context.Context, set OwnedSet, opts ...WriteOption) (OwnedResult, error) {
-	a := &ownedApply{
+	a := c.newOwnedApply(set, opts)
+	moved, err := a.run(ctx)
+	if moved {
+		a = c.newOwnedApply(set, opts)
+		_, err = a.run(ctx)
+	}
+	return a.result, err
+}
+
+func (c *Client) newOwnedApply(set OwnedSet, opts []WriteOption) *ownedApply {
+	return &ownedApply{
 		client: c, given: set, options: c.writeOptions(opts),
 		unapplied: make(map[string]bool), applied: make(map[types.UID]bool),
 	}
-	err := a.options.wrong
+}
+
+// run applies the set, and prunes. It stops before it prunes if a kind is served in another way
+// than it was: then the set has to be applied again, since its objects are at other places.
+func (a *ownedApply) run(ctx context.Context) (moved bool, err error) {
+	err = a.options.wrong
 	if err == nil {
 		err = a.prepare(ctx)
 	}
 	if err != nil {
-		return a.result, fmt.Errorf("apply an owned set: %w", err)
+		return false, fmt.Errorf("apply an owned set: %w", err)
 	}
 	if untried := a.applyAll(ctx); untried > 0 {
 		a.fail(fmt.Errorf("apply an owned set: %w, with %d of %d objects not tried",
 			ctx.Err(), untried, len(a.wanted)))
-		return a.result, errors.Join(a.errs...)
+		return false, errors.Join(a.errs...)
 	}
-	if len(a.unapplied) == 0 || !set.HoldPruning {
+	if moved = a.moved(ctx); !moved && (len(a.unapplied) == 0 || !a.given.HoldPruning) {
 		a.prune(ctx)
+		moved = a.moved(ctx)
 	}
-	return a.result, errors.Join(a.errs...)
+	return moved, errors.Join(a.errs...)
+}
+
+// moved reports whether an error means that a kind of the set is served in another way than it was.
+func (a *ownedApply) moved(ctx context.Context) bool {
+	doubtful := func(err error) bool { return misplaced(err) || errors.Is(err, ErrOwnerScope) }
+	return slices.ContainsFunc(a.errs, doubtful) && slices.ContainsFunc(a.used, func(r stream.Resource) bool {
+		_, changed := a.client.core.served(ctx, r.Kind, r)
+		return changed
+	})
 }
 
 // ownedApply is one call of ApplyOwned.
@@ -186,6 +212,7 @@ type ownedApply struct {
 	owner   *object
 	wanted  []*applied.Wanted
 	keys    map[applied.Key]bool // of wanted, and of objects that must not be applied
+	used    []stream.Resource    // how the kinds of the set are served
 	result  OwnedResult
 	errs    []error
 

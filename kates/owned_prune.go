@@ -89,13 +89,17 @@ func (a *ownedApply) kinds(ctx context.Context) (all []stream.Resource) {
 	}
 	for _, kind := range a.given.Kinds {
 		mapping, err := a.client.core.kinds.Kind(ctx, kind)
-		switch {
-		case err != nil:
+		if err != nil {
 			a.fail(fmt.Errorf("prune: %w", err))
+			continue
+		}
+		r := a.client.resource(ctx, mapping)
+		a.used = append(a.used, r)
+		switch {
 		case mapping.Scope.Name() == meta.RESTScopeNameRoot && a.reach() != "":
 			a.fail(fmt.Errorf("prune %s: %w", mapping.Resource.Resource, ErrOwnerScope))
 		default:
-			add(a.client.resource(ctx, mapping))
+			add(r)
 		}
 	}
 	return all

@@ -120,6 +120,7 @@ func (a *ownedApply) want(ctx context.Context, given Object) error {
 		return err
 	}
 	w := &applied.Wanted{Given: given, Resource: a.client.resource(ctx, mapping)}
+	a.used = append(a.used, w.Resource)
 	w.Key = stream.Key{Namespace: a.namespaceOf(w), Name: given.GetName()}
 	o := bare(w.Resource, w.Key)
 	if err := o.named(); err != nil {

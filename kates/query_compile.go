@@ -28,6 +28,8 @@ type target struct {
 	index []int        // of the field
 	typ   reflect.Type // of the field that objects are put into
 	role  role         // in a controller's type
+	// scope of the root of a controller that owns objects: their keys go by it. Else it is empty.
+	scope meta.RESTScopeName
 	// labelled: objects are looked up by their labels.
 	labelled bool
 }
@@ -149,8 +151,19 @@ func (q Query) checkNamespaces() error {
 	return nil
 }
 
-// resolve finds the resource of a query and checks that it can be watched as the query wants.
+// resolve finds the resource of a query and checks that it can be watched as the query wants. What
+// is known of a kind that the query does not suit may be out of date.
 func (c *Client) resolve(ctx context.Context, t target) (stream.Resource, error) {
+	r, err := c.resolveAs(ctx, t)
+	if errors.Is(err, query.ErrUnfit) {
+		c.core.kinds.Refresh(ctx)
+		r, err = c.resolveAs(ctx, t)
+	}
+	return r, err
+}
+
+// resolveAs resolves a query by what is known of its kind.
+func (c *Client) resolveAs(ctx context.Context, t target) (stream.Resource, error) {
 	if err := ctx.Err(); err != nil {
 		return stream.Resource{}, err
 	}
@@ -162,6 +175,10 @@ func (c *Client) resolve(ctx context.Context, t target) (stream.Resource, error)
 		return stream.Resource{}, fmt.Errorf("%w: %w", query.ErrUnfit, err)
 	}
 	r := c.resource(ctx, mapping)
+	if t.scope != "" && t.scope != mapping.Scope.Name() {
+		return r, fmt.Errorf("%w: %s have another scope than when the controller began, "+
+			"and so has what they own another key: begin anew", query.ErrUnfit, r.Resource)
+	}
 	if err := t.suits(r); err != nil {
 		return r, err
 	}

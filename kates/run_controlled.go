@@ -285,7 +285,7 @@ func (c *Client) keyRoles(ctx context.Context, f *structFields) error {
 		case err == nil && owned.Scope.Name() == meta.RESTScopeNameRoot && kind.Scope.Name() == meta.RESTScopeNameNamespace:
 			return fmt.Errorf("field %s: %w: %s have no namespace, %s have one", t.Name, ErrOwnerScope, owned.Resource.GroupResource(), kind.Resource.GroupResource())
 		}
-		t.Key = keyOfController(kind)
+		t.Key, root.scope = keyOfController(kind), kind.Scope.Name()
 	}
 	return nil
 }

@@ -227,7 +227,7 @@ func (c *Client) missing(ctx context.Context, op operation, o *object, err error
 // The object of that UID, or of any if that is empty, is there nonetheless; if the server does not
 // say whether it is, because the client may not get it, discovery tells.
 func (c *Client) lacks(ctx context.Context, op operation, o *object, uid types.UID) bool {
-	now, err := c.core.get(ctx, o)
+	now, err := c.core.get(ctx, bare(o.resource, o.key()))
 	switch {
 	case err == nil:
 		return uid == "" || now.GetUID() == uid
@@ -254,14 +254,12 @@ func (c *Client) do(ctx context.Context, op operation, o *object, w writeOptions
 	if err != nil {
 		return nil, o.failed(op, err)
 	}
-	begun := c.core.streams.Begin(o.resource, o.key())
-	a, err := r(o, w)
-	if !a.unsent {
-		c.logWrite(ctx, op, o, w, a, err)
+	begun, a, err := c.request(ctx, op, o, w, r)
+	if c.core.moved(ctx, o, err) {
+		begun, a, err = c.request(ctx, op, o, w, r)
 	}
 	switch {
 	case err != nil:
-		begun.Abandon()
 		return nil, o.failed(op, err)
 	case w.dryRun != nil || a.unrelated || a.unsent:
 		begun.Abandon()
@@ -272,6 +270,22 @@ func (c *Client) do(ctx context.Context, op operation, o *object, w writeOptions
 		c.commit(ctx, begun, o, a.Outcome)
 	}
 	return a.object, nil
+}
+
+// request sends the request of a write, which is under way until it is committed or abandoned. On
+// an error it is abandoned.
+func (c *Client) request(
+	ctx context.Context, op operation, o *object, w writeOptions, r request,
+) (begun *stream.Write, a reply, err error) {
+	begun = c.core.streams.Begin(o.resource, o.key())
+	a, err = r(o, w)
+	if !a.unsent {
+		c.logWrite(ctx, op, o, w, a, err)
+	}
+	if err != nil {
+		begun.Abandon()
+	}
+	return begun, a, err
 }
 
 // commit makes a write that has succeeded an own write.

@@ -78,7 +78,6 @@ func (c *Client) upserted(o *object, from *Unstructured, w writeOptions) *Unstru
 
 // upsert sends the object, which the source was merged into.
 func (c *Client) upsert(ctx context.Context, o *object, from *Unstructured, w writeOptions) (got *Unstructured, err error) {
-	in := c.core.at(o)
 	next := o.DeepCopy() // the next try; without a version, the server's object is read first
 	last := error(nil)
 	err = wait.ExponentialBackoffWithContext(ctx, upsertBackoff, func(ctx context.Context) (bool, error) {
@@ -89,7 +88,7 @@ func (c *Client) upsert(ctx context.Context, o *object, from *Unstructured, w wr
 				fresh := o.DeepCopy()
 				fresh.SetUID("")
 				fresh.SetResourceVersion("")
-				got, last = in.Create(ctx, fresh, w.create())
+				got, last = c.core.at(o).Create(ctx, fresh, w.create())
 				return retryable(last)
 			case err != nil:
 				return false, err
@@ -97,7 +96,7 @@ func (c *Client) upsert(ctx context.Context, o *object, from *Unstructured, w wr
 			next = stored
 			MergeUpdate(next, from)
 		}
-		got, last = in.Update(ctx, next, w.update())
+		got, last = c.core.at(o).Update(ctx, next, w.update())
 		next = &Unstructured{} // after a failure the next try reads the server's
 		next.SetGroupVersionKind(o.GroupVersionKind())
 		return retryable(last)

@@ -149,6 +149,13 @@ func (r *Resolver) Invalidate() error {
 	return nil
 }
 
+// Refresh reads discovery again, at most once per resetInterval. The next look-up goes by it.
+func (r *Resolver) Refresh(ctx context.Context) {
+	if all, fresh := r.current(ctx); !fresh {
+		r.refresh(ctx, all)
+	}
+}
+
 func (r *Resolver) lookup(
 	ctx context.Context, what string, requests []request,
 ) (*meta.RESTMapping, error) {

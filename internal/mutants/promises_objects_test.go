@@ -45,11 +45,9 @@ var writes = []mutant{
 	},
 	{
 		name: "a write that failed is an own write", says: "a write whose outcome is unknown is an error, and no write is sent again by the client",
-		in: "Client.do", caught: "TestG4AnErrorOfAWriteIsNoSuccessAndNoOwnWrite",
-		old: `begun.Abandon()
-			return nil, o.failed(op, err)`,
-		new: `c.commit(ctx, begun, o, a.Outcome)
-			return nil, o.failed(op, err)`,
+		in: "Client.request", caught: "TestG4AnErrorOfAWriteIsNoSuccessAndNoOwnWrite",
+		old: `begun.Abandon()`,
+		new: `c.commit(ctx, begun, o, a.Outcome)`,
 	},
 	{
 		name: "client-go sends writes again", says: "a write whose outcome is unknown is an error, and no write is sent again by the client",
