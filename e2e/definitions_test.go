@@ -250,3 +250,40 @@ func TestG5WhatIsWrittenWhileADefinitionChangesIsNotLost(t *testing.T) {
 	f.client.Close()
 	g.remove()
 }
+
+// TestG5G7G8AKindThatComesBackWithAnotherScopeIsShownAsItIs: so do the requests of a client that
+// knew the former scope, and has no watch.
+func TestG5G7G8AKindThatComesBackWithAnotherScopeIsShownAsItIs(t *testing.T) {
+	t.Parallel()
+	for from, to := range map[string]string{"Namespaced": "Cluster", "Cluster": "Namespaced"} {
+		t.Run(from+" to "+to, func(t *testing.T) {
+			t.Parallel()
+			f := newFollower(t, nil)
+			g := newGadget(t, f.ns)
+			ns := map[string]string{"Namespaced": f.ns}
+			f.list = func() []kates.Unstructured { return f.listed(g.resource("v1"), "", "") }
+			g.installAs(from, "v1")
+			g.make("v1", ns[from], "a")
+			f.watch(kates.Query{Kind: g.kind})
+			f.arrive()
+			other, err := kates.NewClientFromRESTConfig(g.in)
+			require.NoError(t, err)
+			defer other.Close()
+			require.NoError(t, other.Get(t.Context(), g.object("v1", f.ns, "a", ""), nil))
+
+			g.remove()
+			f.until(func() bool { return len(f.shown) == 0 }, "its objects are gone")
+			g.installAs(to, "v1")
+			g.make("v1", ns[to], "a", "b")
+			f.arrive()
+			f.quiet()
+			require.Eventually(t, func() bool {
+				return other.Get(t.Context(), g.object("v1", f.ns, "a", ""), nil) == nil
+			}, patience, 50*time.Millisecond, "discovery may be late")
+			require.NoError(t, other.Apply(t.Context(), g.object("v1", f.ns, "c", "red"), nil))
+			f.arrive()
+			f.client.Close()
+			g.remove()
+		})
+	}
+}

@@ -107,6 +107,7 @@ var inMemory = []string{
 	"TestG4TheFirstConditionsOfAnObjectWithoutAStatusAreOneRequest",
 	"TestG5AForeignWriteThatOvertakesTheAnswerToOursIsNotTakenBack",
 	"TestG5G7AUnionFollowsWhatMovesBetweenItsSelectorsThoughOneWatchIsLate",
+	"TestG5G7G8AKindThatComesBackWithAnotherScopeIsShownAsItIs",
 	"TestG5TheAnswerToADeletionHidesNoObjectThatWasMadeAfterIt",
 	"TestG7TheSelectorsOfAQueryAreReplacedWithoutAGapThoughTheNewOneIsLate",
 	"TestG8ACustomObjectWithAFieldOfTheWrongTypeIsLeftOutAndHeals",
