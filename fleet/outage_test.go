@@ -33,8 +33,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// interrupted wraps the transport of a configuration: requests fail while it is so, each with a text of
-// its own, as a port makes one.
+// interrupted wraps the transport of a configuration: requests fail while it is so, each with a
+// text of its own, as a port makes one.
 func interrupted(config *rest.Config) (so *atomic.Bool) {
 	so = &atomic.Bool{}
 	var n atomic.Int64

@@ -191,10 +191,10 @@ func (a *Accumulator) UpdateWithDeltas(ctx context.Context, target any, deltas *
 // yet. The predicate must not write to it, and runs without locks. An object for which it panics
 // is left out as [Invalid].
 //
-// A predicate may note by itself why it leaves an object out. So a change of an object that is left
-// out is a change of the snapshot, though it has no delta: the object has come, has another version,
-// passes, or is gone. [Accumulator.JudgedUpdate] takes the reason, and a predicate of it that gives
-// none filters in silence.
+// A predicate may note by itself why it leaves an object out. So a change of an object that is
+// left out is a change of the snapshot, though it has no delta: the object has come, has another
+// version, passes, or is gone. [Accumulator.JudgedUpdate] takes the reason, and a predicate of it
+// that gives none filters in silence.
 //
 // A predicate stays in force, for Update and UpdateWithDeltas as well, until FilteredUpdate is
 // called with another one, which then judges all objects again. A nil predicate lets all objects

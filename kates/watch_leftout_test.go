@@ -13,7 +13,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// TestAProgramThatNotesWhatItsPredicateRefusesIsToldOfEachChange: such a program, as Emissary's is,
+// TestAProgramThatNotesWhatItsPredicateRefusesIsToldOfEachChange: such a program, as Emissary's,
 // publishes its notes when an update says that something has changed.
 func TestAProgramThatNotesWhatItsPredicateRefusesIsToldOfEachChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -67,8 +67,8 @@ func TestAProgramThatNotesWhatItsPredicateRefusesIsToldOfEachChange(t *testing.T
 	})
 }
 
-// TestG8AnObjectThatDoesNotDecodeIsAChangeForEachWayToUpdate: it comes, its fault is another one, it
-// is valid again, and it goes.
+// TestG8AnObjectThatDoesNotDecodeIsAChangeForEachWayToUpdate: it comes, its fault is another one,
+// it is valid again, and it goes.
 func TestG8AnObjectThatDoesNotDecodeIsAChangeForEachWayToUpdate(t *testing.T) {
 	type snapshot struct {
 		Maps []*struct {

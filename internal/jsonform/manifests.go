@@ -77,8 +77,8 @@ func eachItem(content map[string]any, visit func(*unstructured.Unstructured) err
 	return errors.Join(all...)
 }
 
-// named reports whether there is a name, or the beginning of one: an object has it, a list has not.
-// A custom kind may be called AllowList, and have items.
+// named reports whether there is a name, or the beginning of one. An object has a name, and a list
+// has none. A custom kind may be called AllowList, and have items.
 func named(u *unstructured.Unstructured) bool { return u.GetName() != "" || u.GetGenerateName() != "" }
 
 // asWritten adds to the error of a value of a wrong form that its quotes may be missing.

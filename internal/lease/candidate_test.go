@@ -48,7 +48,8 @@ func TestOneCandidateLeadsAndAnotherWhenItResigns(t *testing.T) {
 	})
 }
 
-// TestALogHasTheNameOfTheLeaderAsItIs: who searches for an identity finds the lines of all replicas.
+// TestALogHasTheNameOfTheLeaderAsItIs: who searches for an identity finds the lines of all
+// replicas.
 func TestALogHasTheNameOfTheLeaderAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases()

@@ -27,7 +27,7 @@ type Witness interface {
 	MadeClient(client any)
 }
 
-// TellWitness tells the first witness among the transports, from the outermost one on, of a client.
+// TellWitness tells the first witness among the transports, the outermost one first, of a client.
 func TellWitness(transport http.RoundTripper, client any) {
 	for transport != nil {
 		if w, is := transport.(Witness); is {

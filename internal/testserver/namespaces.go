@@ -14,8 +14,8 @@ import (
 	"github.com/kates-go/kates/internal/testserver/store"
 )
 
-// addNamespace adds a namespace that every cluster has. Its UID is new: that of kube-system is what
-// tells clusters apart.
+// addNamespace adds a namespace that every cluster has. Its UID is new, since the UID of
+// kube-system tells clusters apart.
 func (s *Server) addNamespace(name string) error {
 	k := s.kinds().Find(schema.GroupVersionResource{Version: "v1", Resource: namespacesStored})
 	if k == nil {

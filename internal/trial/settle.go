@@ -12,8 +12,8 @@ import (
 var errCrashed = errors.New("the program was stopped")
 
 // Settle waits until the program has sent nothing for as long as the options say. A program that
-// has returned without an error has settled, and one that cannot do its work has not. Calls count since it has settled last. The error
-// describes what it does instead.
+// has returned without an error has settled, and one that cannot do its work has not. Calls count
+// since it has settled last. The error describes what it does instead.
 func (r *Run) Settle(o Options) error {
 	first := r.settled
 	limit := time.NewTimer(o.Within)

@@ -69,9 +69,9 @@ func Start(t testing.TB, server *Server, program Program, options ...ProgramOpti
 // the test ends, and the failure shows the loop that the program is in: the calls of a round, what
 // each has changed, and how its object differs from that of the round before.
 //
-// A program that rests because it fails has not settled: a watch of one of its kates clients is not
-// complete, a function of a run or a controller has panicked at the last call for a key, or none of
-// its calls has succeeded. Outside of a bubble these have until [Within] to pass.
+// A program that rests because it fails has not settled: a watch of one of its kates clients is
+// not complete, a function of a run or a controller has panicked at the last call for a key, or
+// none of its calls has succeeded. Outside of a bubble these have until [Within] to pass.
 //
 // In a bubble it is at rest if nothing comes for 5 minutes ([Quiet]), which is longer than the
 // pauses between tries of kates. A program that writes every hour needs a longer one.

@@ -50,9 +50,10 @@ const host = "kubernetes.test:80"
 // defaults and subresources, or from [WithKinds], which takes any content. A namespace that
 // starting objects are in is made.
 //
-// Starting objects keep their status, but for definitions, whose status is the server's. As for any
-// new object, UIDs, versions and times are the server's own. One with a deletionTimestamp is an
-// error: create it, and delete it then. Each server is a cluster of its own ([kates.Client.ClusterUID]).
+// Starting objects keep their status, but for definitions, whose status is the server's. As for
+// any new object, UIDs, versions and times are the server's own. One with a deletionTimestamp is
+// an error: create it, and delete it then. Each server is a cluster of its own
+// ([kates.Client.ClusterUID]).
 //
 // Inside a synctest bubble its time is the bubble's.
 func NewServer(t testing.TB, options ...Option) *Server {

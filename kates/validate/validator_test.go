@@ -221,8 +221,8 @@ func TestAValidatorNeedsDefinitions(t *testing.T) {
 	assert.ErrorContains(t, err, "static definition 0")
 }
 
-// TestAnObjectWithoutADefinitionIsValid: a definition alone says what is wrong, whatever the group is
-// called.
+// TestAnObjectWithoutADefinitionIsValid: a definition alone says what is wrong, whatever the group
+// is called.
 func TestAnObjectWithoutADefinitionIsValid(t *testing.T) {
 	v, err := validate.NewValidator(nil, []kates.Object{widgets(t)})
 	require.NoError(t, err)

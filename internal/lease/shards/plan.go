@@ -51,8 +51,8 @@ func (p *plan) String() string {
 	return fmt.Sprintf("%d %s %s %s", p.number, p.proposer, strings.Join(p.members, ","), strings.Join(cuts, ","))
 }
 
-// mostNumber is more than a plan has ever had as its number. The number after a larger one might be
-// none, and then no plan could follow.
+// mostNumber is more than a plan has ever had as its number. The number after a larger one might
+// not exist, and then no plan could follow.
 const mostNumber = 1 << 62
 
 // parsePlan reads what String writes, nil if the text is no plan.
