@@ -42,7 +42,7 @@ func TestAFieldOfAnUnregisteredTypeIsAnErrorThatSaysTheCure(t *testing.T) {
 	_, err := kates.Watch[untagged](t.Context(), katestest.NewClient(t))
 	assert.ErrorContains(t, err, "says no kind: give it a tag `kates:\"KIND\"`, a Query of its name, or `kates:\"-\"`"+cure)
 	_, err = kates.Watch[tagged](t.Context(), katestest.NewClient(t))
-	assert.ErrorContains(t, err, "says a kind: give it a tag `kates:\"KIND\"`"+cure)
+	assert.ErrorContains(t, err, "says a kind: give it a tag `kates:\"KIND\"`, or its query a Kind"+cure)
 }
 
 func TestAnUnknownKindOfAQueryHintsAtItsDefinitionAndOptional(t *testing.T) {

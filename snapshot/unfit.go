@@ -25,8 +25,9 @@ func instead(t reflect.Type) string {
 	if t.Kind() == reflect.Map && (t.Key() == stringType || t.Key() == uidType) {
 		key = t.Key()
 	}
+	fits := func(t reflect.Type) bool { _, err := formOf(t); return err == nil }
 	switch {
-	case LookupElement(e) != nil, pointer.Implements(listType) && ItemsOf(e) != nil:
+	case LookupElement(e) != nil && fits(e), pointer.Implements(listType) && ItemsOf(e) != nil && fits(e):
 		return object.TypeName(e)
 	case e.Kind() == reflect.Interface && (e.Implements(objectType) || e.Implements(runtimeType)):
 		return "[]*unstructured.Unstructured or []any"

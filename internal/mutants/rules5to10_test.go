@@ -156,8 +156,8 @@ var echo = []mutant{
 	{
 		name: "an own write's event is news", rule: "echo",
 		in: "stream.event", caught: "TestG4AnOwnWriteSignalsOnceAndItsEchoNever",
-		old: `s.store.echo(before, o)`,
-		new: `o`,
+		old: `s.store.echo(before, s.store.beside(key, o))`,
+		new: `s.store.beside(key, o)`,
 	},
 	{
 		name: "what another stream brings again replaces what is shown", rule: "echo",
