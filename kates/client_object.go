@@ -28,9 +28,30 @@ import (
 type object struct {
 	*Unstructured
 	resource stream.Resource
-	sent     []byte // the patch under way, if there is one
+	sent     []byte   // the patch under way, if there is one
+	plain    []string // the keys of data that a Secret has from stringData
 	// given is how the caller has named it; nil: no caller has, and it is not placed again.
 	given *given
+}
+
+// overwriting sends an apply. It is sent with force if fields of others are in the way that were
+// given as stringData alone: the API says of stringData that it overwrites any existing values.
+// https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/secret-v1/
+func (o *object) overwriting(w writeOptions, apply func(w writeOptions) error) error {
+	err := apply(w)
+	var status apierrors.APIStatus
+	if w.force || len(o.plain) == 0 || !errors.As(err, &status) || status.Status().Details == nil {
+		return err
+	}
+	causes := status.Status().Details.Causes
+	if len(causes) == 0 || slices.ContainsFunc(causes, func(c metav1.StatusCause) bool {
+		key, inData := strings.CutPrefix(c.Field, ".data.")
+		return c.Type != metav1.CauseTypeFieldManagerConflict || !inData || !slices.Contains(o.plain, key)
+	}) {
+		return err
+	}
+	w.force = true
+	return apply(w)
 }
 
 // given is what a caller says of an object's place.

@@ -28,7 +28,7 @@ func (a *ownedApply) apply(ctx context.Context, w *applied.Wanted, end *outcome)
 	if err := a.set.Make(w); err != nil {
 		return bare(w.Resource, w.Key).failed(opApply, err)
 	}
-	o := &object{Unstructured: w.Object, resource: w.Resource}
+	o := &object{Unstructured: w.Object, resource: w.Resource, plain: w.Plain}
 	live, asked, err := a.live(ctx, o, false)
 	for try := 1; ; try++ {
 		if err == nil {
@@ -76,9 +76,9 @@ func (a *ownedApply) live(ctx context.Context, o *object, ask bool) (live Object
 
 // send applies the object. Again: another object may have taken its name, or may exist by now.
 func (a *ownedApply) send(ctx context.Context, o *object, live Object) (got *Unstructured, again bool, err error) {
-	w, sent := a.options, o.DeepCopy()
+	w, sent := a.options, &object{Unstructured: o.DeepCopy(), resource: o.resource, plain: o.plain}
 	if live == nil {
-		w.force = false // if one exists after all, it loses no fields
+		w.force, sent.plain = false, nil // if one exists after all, it loses no fields
 	} else if uid := live.GetUID(); uid != "" {
 		sent.SetUID(uid)
 		w.uid = &uid
@@ -88,7 +88,7 @@ func (a *ownedApply) send(ctx context.Context, o *object, live Object) (got *Uns
 		r, created, err = a.client.core.server.applyOwned(ctx, a, o, w, live)
 		return r, err
 	}
-	got, err = a.client.do(ctx, opApply, &object{Unstructured: sent, resource: o.resource}, w, put)
+	got, err = a.client.do(ctx, opApply, sent, w, put)
 	if err != nil {
 		again = apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || apierrors.IsInvalid(err)
 		return nil, again, err
@@ -145,8 +145,11 @@ func (c *Client) applied(ctx context.Context, o *object, w writeOptions) (r repl
 	if err != nil {
 		return reply{}, false, err
 	}
-	options := w.patch(types.ApplyPatchType)
-	got, created, err := c.core.server.Apply(ctx, o.address(), data, options)
+	var got *Unstructured
+	err = o.overwriting(w, func(w writeOptions) (err error) {
+		got, created, err = c.core.server.Apply(ctx, o.address(), data, w.patch(types.ApplyPatchType))
+		return err
+	})
 	if err != nil {
 		return reply{}, false, c.patchError(ctx, o, w, types.ApplyPatchType, err)
 	}

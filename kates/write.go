@@ -104,7 +104,8 @@ func (c *Client) patch(ctx context.Context, op operation, o *object, pt PatchTyp
 // manager owns with another value is a conflict. The server rejects managedFields, so they are
 // left out of the request. The fake client answers [ErrApplyNotSupported]. See
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/, and [Client.Create] for what
-// holds for every write.
+// holds for every write. The keys of a Secret's stringData are written as data, and overwrite the
+// values of other managers, as the API says of that field.
 func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteOption) error {
 	return c.write(ctx, opApply, resource, target, opts, func(o *object, w writeOptions) (*Unstructured, error) {
 		if o.GetResourceVersion() != "" { // it was read
@@ -121,7 +122,11 @@ func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteO
 			return nil, err
 		}
 		pt := types.ApplyPatchType
-		got, err := c.core.at(o).Patch(ctx, o.GetName(), pt, data, w.patch(pt))
+		var got *Unstructured
+		err = o.overwriting(w, func(w writeOptions) (err error) {
+			got, err = c.core.at(o).Patch(ctx, o.GetName(), pt, data, w.patch(pt))
+			return err
+		})
 		return got, c.patchError(ctx, o, w, pt, c.core.server.applyError(err))
 	})
 }
@@ -187,7 +192,7 @@ func (c *Client) send(ctx context.Context, op operation, resource, target any, o
 	}
 	o, err := c.object(ctx, resource)
 	if err == nil {
-		o.Object = patch.WithoutStringData(o.resource.Kind, o.Object)
+		o.Object, o.plain = patch.WithoutStringData(o.resource.Kind, o.Object)
 		if op != opCreate {
 			err = o.named()
 		}

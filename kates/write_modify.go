@@ -194,7 +194,7 @@ func (c *Client) tryModify(ctx context.Context, m *modification, from base) (got
 		return nil, false, err
 	}
 	for _, u := range []*Unstructured{before, after} {
-		u.Object = patch.WithoutStringData(m.object.resource.Kind, u.Object)
+		u.Object, _ = patch.WithoutStringData(m.object.resource.Kind, u.Object)
 	}
 	change, err := m.patch(from, before, c.core.server.stored(m.op, m.object.resource, after))
 	switch {

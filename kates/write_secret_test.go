@@ -241,11 +241,47 @@ func TestApplyOwnedKnowsTheStringDataThatItHasApplied(t *testing.T) {
 			other.Close()
 			require.NoError(t, c.Sync(t.Context()))
 			_, err = apply()
-			assert.True(t, kates.IsConflict(err), err)
-			_, err = apply(kates.ForceOwnership())
 			require.NoError(t, err)
 			assert.Equal(t, map[string]string{"a": form}, storedLogin(t, s))
 		}
+	})
+}
+
+// TestStringDataOverwritesWhatOthersOwnAndNothingElseDoes: another manager has a value and a label.
+func TestStringDataOverwritesWhatOthersOwnAndNothingElseDoes(t *testing.T) {
+	ofSecretWatches(t, func(t *testing.T, s *katestest.Server, c *kates.Client, _ func() []string) {
+		secret := func(of func(*kates.Secret)) *kates.Secret {
+			o := &kates.Secret{ObjectMeta: kates.ObjectMeta{Namespace: "default", Name: "login"}}
+			of(o)
+			return o
+		}
+		other := s.Client(t, kates.WithFieldManager("another"))
+		defer other.Close()
+		theirs := secret(func(o *kates.Secret) {
+			o.Data, o.Labels = map[string][]byte{"a.b": []byte("theirs"), "c": []byte("theirs")}, map[string]string{"l": "theirs"}
+		})
+		require.NoError(t, other.Apply(t.Context(), theirs, nil))
+		for what, ours := range map[string]*kates.Secret{
+			"data": secret(func(o *kates.Secret) { o.Data = map[string][]byte{"a.b": []byte("ours")} }),
+			"data beside stringData": secret(func(o *kates.Secret) {
+				o.Data, o.StringData = map[string][]byte{"c": []byte("ours")}, map[string]string{"a.b": "ours"}
+			}),
+			"a label beside stringData": secret(func(o *kates.Secret) {
+				o.StringData, o.Labels = map[string]string{"a.b": "ours"}, map[string]string{"l": "ours"}
+			}),
+		} {
+			err := c.Apply(t.Context(), ours, nil)
+			assert.True(t, kates.IsConflict(err), "%s: %v", what, err)
+			assert.Equal(t, map[string]string{"a.b": "theirs", "c": "theirs"}, storedLogin(t, s), what)
+		}
+		ours := secret(func(o *kates.Secret) { o.StringData = map[string]string{"a.b": "ours"} })
+		require.NoError(t, c.Apply(t.Context(), ours, nil))
+		assert.Equal(t, map[string]string{"a.b": "ours", "c": "theirs"}, storedLogin(t, s))
+
+		owner := &kates.ConfigMap{ObjectMeta: kates.ObjectMeta{Namespace: "default", Name: "owner"}}
+		require.NoError(t, c.Create(t.Context(), owner, owner))
+		_, err := c.ApplyOwned(t.Context(), kates.OwnedSet{Owner: owner, Name: "s", Objects: []kates.Object{ours}})
+		assert.ErrorIs(t, err, kates.ErrNotOwned, "an object of others loses nothing")
 	})
 }
 

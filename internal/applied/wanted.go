@@ -21,6 +21,7 @@ type Wanted struct {
 	Owners   []metav1.OwnerReference
 	Sum      string                     // the annotation's value: a digest of everything applied
 	Object   *unstructured.Unstructured // the object that is applied; nil until Make
+	Plain    []string                   // the keys of data that a Secret has from stringData
 }
 
 // Stored is the key of the object.
@@ -80,7 +81,7 @@ func (s *Set) Make(w *Wanted) error {
 	if err != nil {
 		return err
 	}
-	u.Object = patch.WithoutStringData(w.Resource.Kind, u.Object)
+	u.Object, w.Plain = patch.WithoutStringData(w.Resource.Kind, u.Object)
 	u.SetGroupVersionKind(w.Resource.Kind)
 	u.SetNamespace(w.Key.Namespace)
 	if metadata, ok := u.Object["metadata"].(map[string]any); ok {

@@ -30,7 +30,8 @@ func MergeUpdate(target, source *unstructured.Unstructured) {
 	if kind.Kind == "" {
 		kind = source.GroupVersionKind()
 	}
-	maps.Copy(target.Object, WithoutStringData(kind, sections))
+	sections, _ = WithoutStringData(kind, sections)
+	maps.Copy(target.Object, sections)
 	for _, field := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
 		mergeMetadata(target, source, field)
 	}
