@@ -94,12 +94,32 @@ var requestsOfThings = map[string]func(m moving, s definedKind) error{
 		return m.client.AddFinalizer(m.Context(), s.object("x"), "moved.test/f")
 	},
 	"ApplyOwned": func(m moving, s definedKind) error {
-		var owner kates.Namespace
-		require.NoError(m, m.client.Get(m.Context(), namespaceNamed("default"), &owner))
-		result, err := m.client.ApplyOwned(m.Context(), kates.OwnedSet{Owner: &owner, Name: "set", Objects: []kates.Object{s.object("new")}})
+		result, err := m.client.ApplyOwned(m.Context(), m.owned(s))
 		if assert.Len(m, result.Applied, 1) {
 			assert.Equal(m, s.key("new"), strings.TrimPrefix(result.Applied[0].Namespace+"/"+result.Applied[0].Name, "/"))
 		}
+		return err
+	},
+	"ApplyOwned, which prunes": func(m moving, s definedKind) error {
+		set := m.owned(s)
+		_, err := m.server.Client(m).ApplyOwned(m.Context(), set)
+		require.NoError(m, err)
+		set.Objects, set.Kinds = nil, []string{"Thing.moved.test"}
+		result, err := m.client.ApplyOwned(m.Context(), set)
+		assert.Len(m, result.Pruned, 1)
+		assert.True(m, kates.IsNotFound(m.server.Client(m).Get(m.Context(), s.object("new"), nil)))
+		return err
+	},
+	"ApplyOwned, which prunes what there is": func(m moving, s definedKind) error {
+		set := m.owned(s)
+		_, err := m.server.Client(m).ApplyOwned(m.Context(), set)
+		require.NoError(m, err)
+		var there kates.Unstructured
+		require.NoError(m, m.server.Client(m).Get(m.Context(), s.object("new"), &there))
+		set.Objects, set.Existing = nil, []kates.Object{&there}
+		result, err := m.client.ApplyOwned(m.Context(), set)
+		assert.Len(m, result.Pruned, 1)
+		assert.True(m, kates.IsNotFound(m.server.Client(m).Get(m.Context(), s.object("new"), nil)))
 		return err
 	},
 	"Watch": func(m moving, s definedKind) error {
@@ -109,13 +129,21 @@ var requestsOfThings = map[string]func(m moving, s definedKind) error{
 		}
 		acc, err := m.client.Watch(m.Context(), q)
 		if err == nil {
-			<-acc.Changed()
+			m.first(acc)
 			var snap struct{ Things []*kates.Unstructured }
 			_, err = acc.Update(m.Context(), &snap)
 			assert.Equal(m, []string{s.key("x")}, keysOf(shownOf(snap.Things)))
 		}
 		return err
 	},
+}
+
+// owned is a set that a namespace owns.
+func (m moving) owned(s definedKind) kates.OwnedSet {
+	m.Helper()
+	var owner kates.Namespace
+	require.NoError(m, m.client.Get(m.Context(), namespaceNamed("default"), &owner))
+	return kates.OwnedSet{Owner: &owner, Name: "set", Objects: []kates.Object{s.object("new")}}
 }
 
 func keysOf(m map[string]string) (all []string) {

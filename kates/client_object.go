@@ -103,6 +103,15 @@ func (c *core) moved(ctx context.Context, o *object, err error) bool {
 	return changed
 }
 
+// otherwise reports whether err means that a resource is served in another way by now.
+func (c *core) otherwise(ctx context.Context, r stream.Resource, err error) bool {
+	if !misplaced(err) {
+		return false
+	}
+	_, changed := c.served(ctx, r.Kind, r)
+	return changed
+}
+
 // served looks a kind up in fresh discovery. It reports whether it is served in another way.
 func (c *core) served(
 	ctx context.Context, kind schema.GroupVersionKind, was stream.Resource,

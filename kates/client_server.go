@@ -218,7 +218,7 @@ func (s *apiServer) seen(
 func (s *apiServer) outlived(ctx context.Context, o *object, uid types.UID, err error) bool {
 	switch {
 	case apierrors.IsNotFound(err):
-		return true
+		return !misplaced(err) // a path that is not there says nothing of the object
 	case !apierrors.IsConflict(err):
 		return false
 	}

@@ -160,6 +160,18 @@ func TestTheLagIsZeroWhileAWatchIsOpenAndGrowsWhileThereIsNone(t *testing.T) {
 	})
 }
 
+// TestTheLagOfAWatchThatHasHeardNothingGrowsFromItsBeginning: it is no watch that is up to date.
+func TestTheLagOfAWatchThatHasHeardNothingGrowsFromItsBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, pods := unreliable(t, kates.WithLogger(slog.New(slog.DiscardHandler)))
+		pods.set(podsOutages[0])
+		acc, err := fake.Client.Watch(t.Context(), kates.Query{Name: "Pods", Kind: "pods"})
+		require.NoError(t, err)
+		<-time.After(time.Minute)
+		assert.Equal(t, time.Minute, acc.Status().Queries[0].Lag)
+	})
+}
+
 func TestReadyOfAClientSaysInOneCallWhatEveryWatchWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, pods := unreliable(t, kates.WithLogger(slog.New(slog.DiscardHandler)))

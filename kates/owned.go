@@ -194,7 +194,7 @@ func (a *ownedApply) run(ctx context.Context) (moved bool, err error) {
 	return moved, errors.Join(a.errs...)
 }
 
-// moved reports whether an error means that a kind of the set is served in another way than it was.
+// moved reports whether an error means that a kind of the set is served in another way by now.
 func (a *ownedApply) moved(ctx context.Context) bool {
 	doubtful := func(err error) bool { return misplaced(err) || errors.Is(err, ErrOwnerScope) }
 	return slices.ContainsFunc(a.errs, doubtful) && slices.ContainsFunc(a.used, func(r stream.Resource) bool {

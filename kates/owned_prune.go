@@ -60,7 +60,9 @@ func (a *ownedApply) existing(ctx context.Context) (all []unwanted) {
 				a.fail(fmt.Errorf("prune %q: %w", o.GetName(), err))
 				continue
 			}
-			all = append(all, unwanted{o, a.client.resource(ctx, mapping)})
+			r := a.client.resource(ctx, mapping)
+			a.used = append(a.used, r)
+			all = append(all, unwanted{o, r})
 		}
 		return all
 	}
@@ -132,7 +134,7 @@ func (a *ownedApply) remove(ctx context.Context, u unwanted, end *outcome) error
 			a.client.core.applied.Marks.Forget(u.stored())
 			end.is(pruned, u.resource, u)
 			return nil
-		case apierrors.IsNotFound(err):
+		case apierrors.IsNotFound(err) && !a.client.core.otherwise(ctx, u.resource, err):
 			return nil
 		case !apierrors.IsConflict(err) || try == pruneTries:
 			return err

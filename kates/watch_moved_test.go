@@ -116,6 +116,16 @@ func (m moving) undefine(s definedKind) {
 	require.True(m, kates.IsNotFound(c.Get(m.Context(), s.definition(), nil)))
 }
 
+// first waits for the first snapshot.
+func (m moving) first(acc *kates.Accumulator) {
+	m.Helper()
+	select {
+	case <-acc.Changed():
+	case <-time.After(time.Hour):
+		require.Fail(m, "there is no first snapshot", "%v", acc.Status())
+	}
+}
+
 // stored returns an object as the server has it, but for its namespace.
 func (m moving) stored(o *kates.Unstructured) *kates.Unstructured {
 	m.Helper()
@@ -199,7 +209,7 @@ func (m moving) followed(kind string, q kates.Query, from, to definedKind, cut b
 	q.Name, q.Kind = "Things", kind
 	acc, err := m.client.Watch(m.Context(), q)
 	require.NoError(m, err)
-	<-acc.Changed()
+	m.first(acc)
 	var snap snapshot
 	var deltas []*kates.Delta
 	shown := map[string]string{}
@@ -239,7 +249,7 @@ func TestG7G8WhatIsShownStaysUntilTheKindsNewWatchIsComplete(t *testing.T) {
 		inMotion(t, c[0], func(m moving) {
 			acc, err := m.client.Watch(m.Context(), kates.Query{Name: "Things", Kind: "things.moved.test"})
 			require.NoError(m, err)
-			<-acc.Changed()
+			m.first(acc)
 			var snap struct{ Things []*kates.Unstructured }
 			var deltas []*kates.Delta
 			_, err = acc.UpdateWithDeltas(m.Context(), &snap, &deltas)
@@ -271,15 +281,21 @@ func TestTheStatusOfAWatchWhoseKindIsServedOtherwiseSaysSinceWhenItIsBehind(t *t
 	inMotion(t, namespacedThings, func(m moving) {
 		acc, err := m.client.Watch(m.Context(), kates.Query{Name: "Things", Kind: "Thing.moved.test"})
 		require.NoError(m, err)
-		<-acc.Changed()
+		m.first(acc)
 		m.undefine(namespacedThings)
 		time.Sleep(time.Minute)
+		others := definedKind{"Namespaced", "things", "Other", "v1", true}
 		before := time.Now()
-		m.define(definedKind{"Namespaced", "things", "Other", "v1", true}, "after") // nothing is a Thing any more
+		m.define(others) // nothing is a Thing any more
+		time.Sleep(10 * time.Second)
+		require.Equal(m, kates.StateSynced, acc.Status().Queries[0].State, "an empty list contradicts nothing")
+		after := time.Now()
+		require.NoError(m, m.server.Client(m).Create(m.Context(), others.object("after"), nil))
 		time.Sleep(time.Hour)
 		st := acc.Status().Queries[0]
 		assert.NotEqual(m, kates.StateSynced, st.State)
-		assert.GreaterOrEqual(m, st.Lag, time.Since(before))
+		assert.WithinRange(m, st.Heard, before, after)
+		assert.Equal(m, time.Since(st.Heard).Truncate(time.Millisecond), st.Lag)
 		assert.ErrorContains(m, acc.Status().Err(), "Other")
 	})
 }

@@ -82,7 +82,7 @@ func TestG8WhatAQueryOfNamespacesShowsStaysWhileItsKindHasNone(t *testing.T) {
 				q.Name, q.Kind, q.Optional = "Things", "things.moved.test", true
 				acc, err := m.client.Watch(m.Context(), q)
 				require.NoError(m, err)
-				<-acc.Changed()
+				m.first(acc)
 				var snap struct{ Things []*kates.Unstructured }
 				shows := func(names ...string) {
 					m.Helper()
@@ -124,7 +124,7 @@ func TestG8NamedObjectsFollowAKindThatComesBackWithAnotherScope(t *testing.T) {
 						}),
 					}})
 				require.NoError(m, err)
-				<-acc.Changed()
+				m.first(acc)
 				var snap struct{ Maps, Things []*kates.Unstructured }
 				shows := func(names ...string) {
 					m.Helper()
