@@ -236,7 +236,8 @@ func (a *attendant) probe(c *Cluster) bool {
 			a.refuse(c, fmt.Errorf("the cluster is another one (%s, and was %s): %w", uid, known, err))
 			return true
 		}
-		// Not the cluster of the name: that may have left and come again meanwhile, with another seat.
+		// Not the cluster of the name: that may have left and come again meanwhile, with another
+		// seat.
 		c = a.cluster()
 		c.identify(uid) // it has answered
 	}

@@ -20,8 +20,8 @@ type many struct {
 	fleet *Fleet
 	plan  *keyed.FleetPlan[kates.RunOption]
 	log   logr.Logger
-	// loop makes the loop of one cluster. run runs it until ctx ends, and again after errors. over is
-	// called after the last run.
+	// loop makes the loop of one cluster. run runs it until ctx ends, and again after errors. over
+	// is called after the last run.
 	loop func(p *place, c *Cluster, options []kates.RunOption) (run func(ctx context.Context) error, over func())
 	// farewell is called for a key of a cluster that has left, if [place.bound] was called with it.
 	farewell func(ctx context.Context, key Key) error

@@ -75,8 +75,8 @@ type QueryStatus struct {
 	Unsettled int `json:"unsettled,omitempty"`
 	// Restarts is the number of restarts of the watch that took a new list.
 	Restarts int `json:"restarts"`
-	// Shard is set where the watch brings one replica's part of the objects ([Sharding]). It says in
-	// words whether the server sends that part alone.
+	// Shard is set where the watch brings one replica's part of the objects ([Sharding]). It says
+	// in words whether the server sends that part alone.
 	Shard string `json:"shard,omitempty"`
 	// Start says how the watch has begun, with [WithWarmStart]: "warm", or "list: " and why it was
 	// not warm. Of several watches it is one that was not warm, if there is one.
@@ -241,8 +241,8 @@ type ShardStatus struct {
 	Since time.Time `json:"since,omitzero"`
 	// Keys is the number of keys that are this replica's.
 	Keys int `json:"keys"`
-	// Ranges is the number of ranges of hashes that this replica has, and Part how much of all hashes
-	// they are, from 0 to 1. Both are 0 where the members divide keys by their names.
+	// Ranges is the number of ranges of hashes that this replica has, and Part how much of all
+	// hashes they are, from 0 to 1. Both are 0 where the members divide keys by their names.
 	Ranges int     `json:"ranges,omitempty"`
 	Part   float64 `json:"part,omitempty"`
 	// Streams says in words whether the replica's watches bring its part alone, and whether the

@@ -78,10 +78,10 @@ type Query struct {
 	// that namespace: rights there suffice.
 	AnyOf []Selection
 	// Optional: the field is nil where the server certainly does not serve the kind, or refuses
-	// again and again to list it: for lack of rights, or because the kind has no lists. It is filled
-	// as soon as that changes. An outage is none of these: the first snapshot waits for it as for
-	// any other query. A kind that discovery says cannot be watched is an error of Watch. If such a
-	// kind comes later, the field stays nil, and Status has the error.
+	// again and again to list it: for lack of rights, or because the kind has no lists. It is
+	// filled as soon as that changes. An outage is none of these: the first snapshot waits for it
+	// as for any other query. A kind that discovery says cannot be watched is an error of Watch.
+	// If such a kind comes later, the field stays nil, and Status has the error.
 	Optional bool
 	// MetadataOnly watches only the metadata of the objects: the server sends no more, and the
 	// client holds no more. A field of []*PartialObjectMetadata, or of another form with that

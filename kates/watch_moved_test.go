@@ -62,7 +62,8 @@ func (s definedKind) key(name string) string {
 	return "default/" + name
 }
 
-// moving is a server whose kind is definedKind in another way, and a client whose watches can be cut off.
+// moving is a server whose kind is definedKind in another way, and a client whose watches can be
+// cut off.
 type moving struct {
 	*testing.T
 	server *katestest.Server
@@ -242,8 +243,8 @@ func (m moving) followed(kind string, q kates.Query, from, to definedKind, cut b
 	assert.NoError(m, acc.Status().Err())
 }
 
-// TestG7G8WhatIsShownStaysUntilTheKindsNewWatchIsComplete: the server has forgotten the deletions, so
-// only the difference tells them.
+// TestG7G8WhatIsShownStaysUntilTheKindsNewWatchIsComplete: the server has forgotten the deletions,
+// so only the difference tells them.
 func TestG7G8WhatIsShownStaysUntilTheKindsNewWatchIsComplete(t *testing.T) {
 	for _, c := range [][2]definedKind{{namespacedThings, globalThings}, {globalThings, namespacedThings}} {
 		inMotion(t, c[0], func(m moving) {

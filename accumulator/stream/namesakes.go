@@ -11,9 +11,9 @@ import (
 )
 
 // namesakes are objects of a server that have one key here. A server stores some names that are no
-// UTF-8, and JSON has U+FFFD in place of each byte that is none: two names become one. While several
-// objects have a key, the key is invalid. All of them are kept, so the key is right again as soon
-// as one object is left, without a list. Whoever makes such names costs others no request.
+// UTF-8, and JSON has U+FFFD in place of each byte that is none: two names become one. While
+// several objects have a key, the key is invalid. All of them are kept, so the key is right again
+// as soon as one object is left, without a list. Whoever makes such names costs others no request.
 type namesakes struct {
 	of   map[Key]map[types.UID]Object // two or more for each key
 	more int                          // objects beside the first of each key

@@ -58,7 +58,8 @@ func (f *reflector) follow(ctx context.Context, w *dialled, why watchReason) err
 		}
 		f.tally.watch(why)
 		last = f.read(ctx, w)
-		// The old watch may have ended with its credentials before it was known that there is a next.
+		// The old watch may have ended with its credentials before it was known that there is a
+		// next.
 		last.moved = last.moved || w.move != f.moves.Load()
 		if last.moved {
 			next, err := f.exchange(ctx)

@@ -11,10 +11,10 @@ import (
 var secretKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 
 // WithoutStringData returns the content of an object with the stringData of a Secret as data, and
-// the keys that stringData had. The server stores it so. stringData is write-only: it is never read, and a field manager does not
-// own its keys in data. So nothing compares with it, and an apply without a key leaves the key.
-// Of a key in both, stringData wins, as on the server. The content is not modified. If it is
-// malformed, it is returned as it is: the server says why.
+// the keys that stringData had. The server stores it so. stringData is write-only: it is never
+// read, and a field manager does not own its keys in data. So nothing compares with it, and an
+// apply without a key leaves the key. Of a key in both, stringData wins, as on the server. The
+// content is not modified. If it is malformed, it is returned as it is: the server says why.
 //
 // No other field of the built-in kinds is write-only.
 func WithoutStringData(kind schema.GroupVersionKind, content map[string]any) (out map[string]any, keys []string) {
