@@ -128,14 +128,28 @@ func (c *core) served(
 // misplaced reports whether an error may be the answer to a request at a path that is not there,
 // or about another kind. That an object is not there, or its namespace, is told with its name.
 func misplaced(err error) bool {
-	switch status := apierrors.APIStatus(nil); {
-	case !apierrors.IsNotFound(err):
-		return apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err)
-	case errors.As(err, &status):
-		details := status.Status().Details
-		return details == nil || details.Name == "" || unexpected(details)
+	if apierrors.IsMethodNotSupported(err) {
+		return true
+	}
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return false
+	}
+	switch status := answer.Status(); {
+	case apierrors.IsBadRequest(err):
+		return ofAnotherKind(status.Message)
+	case apierrors.IsNotFound(err):
+		return status.Details == nil || status.Details.Name == "" || unexpected(status.Details)
 	}
 	return false
+}
+
+// ofAnotherKind reports whether a server has refused a body because the path is that of another
+// kind or version. Most answers 400 are about the content, which discovery does not explain.
+func ofAnotherKind(message string) bool {
+	is, want, undecoded := strings.Cut(message, " cannot be handled as a ")
+	kind, _, _ := strings.Cut(is, " ")
+	return undecoded && !strings.HasPrefix(want, kind+":") || strings.Contains(message, " does not match the expected ")
 }
 
 // unexpected reports whether an answer was no Status, so that client-go has made one.

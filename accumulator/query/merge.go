@@ -209,15 +209,17 @@ func (l *looks) look(parts []*part, key stream.Key) {
 	}
 }
 
-// join lets streams say the same of a key if each shows another object of that key.
+// join lets streams say the same of a key that may be that of several objects.
 func (l *looks) join(key stream.Key) {
-	for i := 1; i < len(l.sights); i++ {
-		a, b := l.sights[0].Object, l.sights[i].Object
-		if a == nil || b == nil {
-			continue
+	var all stream.Object
+	for _, s := range l.sights {
+		if s.Object != nil {
+			all = stream.Together(key, all, s.Object.(stream.Object))
 		}
-		if all := stream.Several(key, a.(stream.Object), b.(stream.Object)); all != nil {
-			l.sights[0].Object, l.sights[i].Object = all, all
+	}
+	for i := range l.sights {
+		if l.sights[i].Object != nil {
+			l.sights[i].Object = all
 		}
 	}
 }
@@ -244,8 +246,11 @@ func (m *merging) decide(shown Shown, key stream.Key, left coherence.Departure, 
 		l.sights[i].Left = m.younger(l.sights[i].Left)
 	}
 	var d coherence.Decision
-	l.join(key)
-	if newHistory || had != nil && stream.StandsForSeveral(had.(stream.Object)) {
+	several := stream.Ambiguous(key) // the versions of several objects do not say which is the truth
+	if several {
+		l.join(key)
+	}
+	if newHistory || several {
 		d = coherence.DecideAnew(had, l.sights)
 	} else {
 		d = coherence.Decide(had, left, l.sights)

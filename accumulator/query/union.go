@@ -137,7 +137,7 @@ func (u *union) Get(key stream.Key) (newest stream.Object) {
 	}
 	for _, p := range parts {
 		if p.listener.Covers(key) {
-			newest = stream.Newer(newest, p.listener.Get(key))
+			newest = stream.Together(key, newest, p.listener.Get(key))
 		}
 	}
 	return newest

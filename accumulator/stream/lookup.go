@@ -34,8 +34,8 @@ func (s *Set) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
-	if !sayable(key) {
-		return nil, false // streams from JSON have another name of it
+	if ambiguous(key) {
+		return nil, false // streams from JSON may hold another object of that name
 	}
 	var absent bool   // a stream without selectors shows that there is none
 	var as string     // at this version
@@ -157,6 +157,9 @@ func (s *stream) entry(key Key) entry {
 func (s *Set) Newest(r Resource, key Key, has func(Object) bool) Object {
 	if !r.Namespaced {
 		key.Namespace = ""
+	}
+	if ambiguous(key) {
+		return nil // streams from JSON may hold another object of that name
 	}
 	var found, newest Object
 	for _, st := range s.serving(r) {

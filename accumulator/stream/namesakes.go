@@ -23,6 +23,9 @@ type namesakes struct {
 var errNamesakes = errors.New("the server has several objects with this name: their names differ in bytes " +
 	"that are no UTF-8, and JSON has U+FFFD for each of these")
 
+// Ambiguous reports whether a key may be that of several objects of the server.
+func Ambiguous(key Key) bool { return ambiguous(key) }
+
 // ambiguous reports whether a name may stand for several names of the server.
 func ambiguous(key Key) bool {
 	const replaced = string(utf8.RuneError)
@@ -49,6 +52,9 @@ func (n *namesakes) add(key Key, held, o Object) Object {
 		n.more++
 	}
 	all[o.GetUID()] = o
+	if held == nil {
+		held = o
+	}
 	return standIn(o, held)
 }
 
@@ -106,11 +112,11 @@ func standIn(a, b Object) Object {
 // StandsForSeveral reports whether an object that is left out stands for several of the server.
 func StandsForSeveral(o Object) bool { return errors.Is(Fault(o), errNamesakes) }
 
-// Several returns what stands for two objects of one key that different streams show, nil if they
-// may be one object, or versions of it.
-func Several(key Key, a, b Object) Object {
-	if !ambiguous(key) || !differ(a, b) {
-		return nil
+// Together returns what is shown of a key for what two streams show of it, each of which may be nil:
+// the newer one, or what stands for both if they are different objects.
+func Together(key Key, a, b Object) Object {
+	if a == nil || b == nil || !ambiguous(key) || !differ(a, b) && !StandsForSeveral(a) && !StandsForSeveral(b) {
+		return Newer(a, b)
 	}
 	return standIn(a, b)
 }

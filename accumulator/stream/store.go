@@ -106,6 +106,7 @@ func (s *store) overlaid() map[Key]Object {
 // fold takes into the store what own writes have left of each object, and forgets the writes.
 func (s *store) fold() {
 	for key, o := range s.overlaid() {
+		s.namesakes.drop(key, s.objects[key], nil) // a list is next, which brings them
 		if o != nil {
 			s.objects[key] = o
 		} else {

@@ -75,8 +75,8 @@ type witnesses struct {
 
 // add offers an object.
 func (w *witnesses) add(o Object) {
-	if !coherence.Comparable(o.GetResourceVersion()) || o.GetUID() == "" {
-		return
+	if !coherence.Comparable(o.GetResourceVersion()) || o.GetUID() == "" || ambiguous(object.KeyOf(o)) {
+		return // the server may know the object by another name
 	}
 	at := len(w.newest)
 	for at > 0 && coherence.Newer(o.GetResourceVersion(), w.newest[at-1].GetResourceVersion()) {

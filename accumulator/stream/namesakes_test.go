@@ -1,0 +1,29 @@
+package stream
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TestNamesakesWhoseStandInIsGoneAreTakenIn: own writes that are given up leave none.
+func TestNamesakesWhoseStandInIsGoneAreTakenIn(t *testing.T) {
+	key := Key{Name: "a\uFFFD"}
+	object := func(uid, rv string) Object {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: key.Name, UID: types.UID(uid), ResourceVersion: rv}}
+	}
+	n := &namesakes{}
+	held := n.add(key, n.add(key, nil, object("u1", "1")), object("u2", "2"))
+	assert.True(t, StandsForSeveral(held))
+	assert.Equal(t, 1, n.more)
+	assert.True(t, StandsForSeveral(n.add(key, nil, object("u2", "3"))))
+	assert.Nil(t, n.drop(key, held, nil))
+	assert.Zero(t, n.more)
+	assert.Empty(t, n.of)
+	w := &witnesses{}
+	w.add(object("u1", "1"))
+	assert.Empty(t, w.all(), "a server may know it by another name")
+}
