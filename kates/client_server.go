@@ -184,7 +184,7 @@ func (s *apiServer) bind(
 	}
 	uid, version, err := s.seen(ctx, o, w.uid)
 	switch {
-	case apierrors.IsNotFound(err) && op == opApply:
+	case apierrors.IsNotFound(err) && !misplaced(err) && op == opApply:
 		return w, nil // it creates the object, and a create takes no precondition
 	case err != nil:
 		return w, err

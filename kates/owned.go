@@ -159,8 +159,10 @@ func (c *Client) ApplyOwned(ctx context.Context, set OwnedSet, opts ...WriteOpti
 	a := c.newOwnedApply(set, opts)
 	moved, err := a.run(ctx)
 	if moved {
+		was := a.result
 		a = c.newOwnedApply(set, opts)
 		_, err = a.run(ctx)
+		a.result.Pruned, a.result.Released = append(was.Pruned, a.result.Pruned...), append(was.Released, a.result.Released...)
 	}
 	return a.result, err
 }

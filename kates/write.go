@@ -121,6 +121,9 @@ func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteO
 		if err != nil {
 			return nil, err
 		}
+		if fence.Fenced(ctx) && w.uid == nil {
+			o.plain = nil // there was none: whoever has made one since leads
+		}
 		pt := types.ApplyPatchType
 		var got *Unstructured
 		err = o.overwriting(w, func(w writeOptions) (err error) {

@@ -59,3 +59,43 @@ func TestNothingIsSkippedWhileAnotherWatchShowsANewerVersion(t *testing.T) {
 		assert.Len(t, faults.Requests(katestest.Match{Verb: "get", Resource: "configmaps"}), 1)
 	})
 }
+
+// TestG4AnUpsertOfADeletedObjectIsSentThoughALateWatchShowsIt: the program has seen the deletion.
+func TestG4AnUpsertOfADeletedObjectIsSentThoughALateWatchShowsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		want := func() *kates.ConfigMap {
+			m := configMap("x", "a", "v")
+			m.Labels = map[string]string{"app": "x"}
+			return m
+		}
+		s := katestest.NewServer(t, katestest.WithObjects(want()))
+		faults := katestest.NewFaults(t, 1)
+		config := rest.CopyConfig(s.Config)
+		config.Wrap(faults.Wrap)
+		c, err := kates.NewClientFromRESTConfig(config, kates.WithInterval(0))
+		require.NoError(t, err)
+		defer c.Close()
+		type typed struct{ Maps []*kates.ConfigMap }
+		all, err := kates.Watch[typed](t.Context(), c)
+		require.NoError(t, err)
+		defer all.Close()
+		type untyped struct {
+			Maps []*kates.Unstructured `kates:"configmaps"`
+		}
+		late, err := kates.Watch[untyped](t.Context(), c, kates.Query{Name: "Maps", Kind: "configmaps", LabelSelector: "app=x"})
+		require.NoError(t, err)
+		defer late.Close()
+		synctest.Wait()
+		faults.Now(katestest.Match{Verb: "watch", Resource: "configmaps", Where: func(r katestest.Request) bool {
+			return r.Query.Get("labelSelector") != ""
+		}}).Stall(0)
+		require.NoError(t, s.Client(t).Delete(t.Context(), configMap("x"), nil))
+		synctest.Wait()
+		var snap typed
+		_, err = all.Update(t.Context(), &snap)
+		require.NoError(t, err)
+		require.Empty(t, snap.Maps)
+		require.NoError(t, c.Upsert(t.Context(), nil, want(), nil))
+		require.NoError(t, s.Client(t).Get(t.Context(), configMap("x"), &kates.ConfigMap{}), "it is there again")
+	})
+}

@@ -175,7 +175,12 @@ var unchangedCalls = map[string]func(w writer, form budgetForm) error{
 	"DeleteAll": func(w writer, _ budgetForm) error {
 		return w.client.DeleteAll(w.Context(), kates.Query{Kind: "pdb", Namespace: "empty"}, w.opts...)
 	},
-	"Upsert": func(w writer, _ budgetForm) error {
+	"Upsert of the kind's Go type": func(w writer, _ budgetForm) error {
+		wanted := w.name()
+		wanted.Spec = w.budget.Spec
+		return w.client.Upsert(w.Context(), nil, wanted, nil, w.opts...)
+	},
+	"Upsert of an untyped object": func(w writer, _ budgetForm) error {
 		u := budgetAs[kates.Unstructured](w)
 		wanted := kates.NewUnstructured("PodDisruptionBudget", "policy/v1")
 		wanted.SetNamespace("default")

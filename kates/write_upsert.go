@@ -22,8 +22,8 @@ var upsertBackoff = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jit
 // source's labels and annotations, and replaces each top-level section that the source has
 // (spec, data, rules, …, but not the status). See [MergeUpdate]. If the resource is nil, the
 // source is the resource. Conflicts with other writers are retried, with backoff, on the newest
-// version of the object. If a watch of the client, untyped or in the kind's Go type, shows that
-// nothing would change, nothing is sent, and the known object is the result. Defaults count: a
+// version of the object. If an untyped watch of the client shows that nothing would change, or one
+// of the source's Go type, nothing is sent, and the known object is the result. Defaults count: a
 // section that the server has filled in is not that of the source. See [Client.Create] for what
 // holds for every write.
 func (c *Client) Upsert(ctx context.Context, resource, source, target any, opts ...WriteOption) error {
@@ -41,7 +41,7 @@ func (c *Client) Upsert(ctx context.Context, resource, source, target any, opts 
 		}
 		o.Unstructured = o.DeepCopy()
 		MergeUpdate(o.Unstructured, from)
-		if known := c.upserted(o, from, w); known != nil {
+		if known := c.upserted(o, from, reflect.TypeOf(source), w); known != nil {
 			return reply{object: known, unsent: true}, nil
 		}
 		got, err := c.upsert(ctx, o, from, w)
@@ -54,10 +54,11 @@ func (c *Client) Upsert(ctx context.Context, resource, source, target any, opts 
 
 // upserted returns the object as the client knows it, if an upsert would change nothing of it. It
 // returns nil if something may change, or if the server is to be asked.
-func (c *Client) upserted(o *object, from *Unstructured, w writeOptions) *Unstructured {
+func (c *Client) upserted(o *object, from *Unstructured, source reflect.Type, w writeOptions) *Unstructured {
 	goType, _ := wire.TypeOf(c.core.scheme, o.resource.Kind)
 	known := c.newest(&modification{object: o, options: w, shows: func(o stream.Object) bool {
-		return goType != nil && reflect.TypeOf(o) == reflect.PointerTo(goType)
+		// An older Go type lacks fields that the server has, and an untyped source removes.
+		return goType != nil && reflect.TypeOf(o) == reflect.PointerTo(goType) && source == reflect.PointerTo(goType)
 	}}).object
 	version := o.GetResourceVersion()
 	if w.asks || known == nil || version != "" && version != known.GetResourceVersion() {
@@ -82,9 +83,9 @@ func (c *Client) upsert(ctx context.Context, o *object, from *Unstructured, w wr
 	last := error(nil)
 	err = wait.ExponentialBackoffWithContext(ctx, upsertBackoff, func(ctx context.Context) (bool, error) {
 		if next.GetResourceVersion() == "" {
-			stored, err := c.core.get(ctx, o)
+			stored, err := c.core.get(ctx, bare(o.resource, o.key())) // a kind that has moved is found again by do
 			switch {
-			case apierrors.IsNotFound(err):
+			case apierrors.IsNotFound(err) && !misplaced(err):
 				fresh := o.DeepCopy()
 				fresh.SetUID("")
 				fresh.SetResourceVersion("")
@@ -109,7 +110,7 @@ func (c *Client) upsert(ctx context.Context, o *object, from *Unstructured, w wr
 
 // retryable ends the retries of an upsert, unless another writer was faster.
 func retryable(err error) (bool, error) {
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) && !misplaced(err) {
 		return false, nil
 	}
 	return err == nil, err

@@ -149,7 +149,8 @@ func (s *stream) entry(key Key) entry {
 // Newest returns an object as the streams of exactly this resource (group and version too) show it
 // in a form for which has is true: from an own write's answer or from a watch. It is nil where no
 // stream shows it so, or where another one shows a newer version. It is shared: nobody writes to
-// it.
+// it. It is nil, too, where a stream without selectors has come further and has none, or has given
+// up own writes.
 //
 // An untyped object ([IsWhole]) is as the server had it at that version, and any other has what
 // its form has. Streams that hold less than their form has (a transform, some fields of a Go type)
@@ -162,12 +163,19 @@ func (s *Set) Newest(r Resource, key Key, has func(Object) bool) Object {
 		return nil // streams from JSON may hold another object of that name
 	}
 	var found, newest Object
+	var absentRV string
 	for _, st := range s.serving(r) {
 		if !st.covers(key) {
 			continue
 		}
 		e := st.entry(key)
-		if e.givenUp || e.shown == nil {
+		switch {
+		case e.givenUp:
+			return nil
+		case e.shown == nil:
+			if e.synced && st.whole() {
+				absentRV = coherence.Newest(absentRV, e.shownRV)
+			}
 			continue
 		}
 		newest = Newer(newest, e.shown)
@@ -175,7 +183,10 @@ func (s *Set) Newest(r Resource, key Key, has func(Object) bool) Object {
 			found = Newer(found, e.shown)
 		}
 	}
-	if found == nil || coherence.Newer(newest.GetResourceVersion(), found.GetResourceVersion()) {
+	switch {
+	case found == nil, coherence.Newer(newest.GetResourceVersion(), found.GetResourceVersion()):
+		return nil
+	case coherence.Comparable(absentRV) && !coherence.Newer(found.GetResourceVersion(), absentRV):
 		return nil
 	}
 	return found
