@@ -189,7 +189,8 @@ const objectMeta = `{"type": "object", "properties": {
 	"managedFields": {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
 }}`
 
-// convertor converts between the versions of a kind, also where they are in several groups.
+// convertor converts between the versions of a kind that are in one group. A server forgets what is
+// managed through another group, as it forgets what is managed in a version that is gone.
 type convertor struct{}
 
 func (convertor) Convert(in, out, _ any) error {
@@ -198,9 +199,9 @@ func (convertor) Convert(in, out, _ any) error {
 
 func (convertor) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runtime.Object, error) {
 	is := in.GetObjectKind().GroupVersionKind()
-	want, ok := gv.KindForGroupVersionKinds(kinds.Same(is))
+	want, ok := gv.KindForGroupVersionKinds([]schema.GroupVersionKind{is})
 	if !ok {
-		return nil, fmt.Errorf("%s has no version %s", is, gv.Identifier())
+		return nil, runtime.NewNotRegisteredGVKErrForTarget("the server", is, gv)
 	}
 	if want != is {
 		o := in.(*unstructured.Unstructured)

@@ -41,18 +41,6 @@ func Convert(c map[string]any, from, to schema.GroupVersionKind) map[string]any 
 	return c
 }
 
-// Same are the versions of a kind, beginning with this one, whose content [Convert] makes of
-// another's. They may be in several groups.
-func Same(kind schema.GroupVersionKind) []schema.GroupVersionKind {
-	same := []schema.GroupVersionKind{kind}
-	for between := range converters {
-		if between[0] == kind {
-			same = append(same, between[1])
-		}
-	}
-	return same
-}
-
 // StoredAs is the version in which objects of the kind are stored.
 func (k *Kind) StoredAs() schema.GroupVersionKind {
 	as := k.GroupVersionKind
