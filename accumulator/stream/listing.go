@@ -231,7 +231,7 @@ func (l listing) put(item runtime.Object) error {
 	}
 	key := object.KeyOf(o)
 	before, again := l.objects[key]
-	if again && l.paged && !ambiguous(key) {
+	if again && l.paged && !Ambiguous(key) {
 		return fmt.Errorf("the server sends %q twice in one list", key)
 	}
 	held, same := l.stream.has(o)

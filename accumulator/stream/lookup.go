@@ -34,7 +34,7 @@ func (s *Set) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
-	if ambiguous(key) {
+	if Ambiguous(key) {
 		return nil, false // streams from JSON may hold another object of that name
 	}
 	var absent bool   // a stream without selectors shows that there is none
@@ -159,7 +159,7 @@ func (s *Set) Newest(r Resource, key Key, has func(Object) bool) Object {
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
-	if ambiguous(key) {
+	if Ambiguous(key) {
 		return nil // streams from JSON may hold another object of that name
 	}
 	var found, newest Object

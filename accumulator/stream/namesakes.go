@@ -23,11 +23,8 @@ type namesakes struct {
 var errNamesakes = errors.New("the server has several objects with this name: their names differ in bytes " +
 	"that are no UTF-8, and JSON has U+FFFD for each of these")
 
-// Ambiguous reports whether a key may be that of several objects of the server.
-func Ambiguous(key Key) bool { return ambiguous(key) }
-
-// ambiguous reports whether a name may stand for several names of the server.
-func ambiguous(key Key) bool {
+// Ambiguous reports whether a name may stand for several names of the server.
+func Ambiguous(key Key) bool {
 	const replaced = string(utf8.RuneError)
 	return strings.Contains(key.Name, replaced) || strings.Contains(key.Namespace, replaced) || !sayable(key)
 }
@@ -39,7 +36,7 @@ func sayable(key Key) bool { return utf8.ValidString(key.Name) && utf8.ValidStri
 func (n *namesakes) add(key Key, held, o Object) Object {
 	all := n.of[key]
 	if all == nil {
-		if held == nil || !ambiguous(key) || !differ(held, o) {
+		if held == nil || !Ambiguous(key) || !differ(held, o) {
 			return o
 		}
 		if n.of == nil {
@@ -67,7 +64,7 @@ func (n *namesakes) drop(key Key, held, o Object) Object {
 		n.more -= max(len(all)-1, 0)
 		delete(n.of, key)
 		return nil
-	case all == nil && held != nil && ambiguous(key) && differ(held, o):
+	case all == nil && held != nil && Ambiguous(key) && differ(held, o):
 		return held
 	case all == nil:
 		return nil
@@ -88,7 +85,7 @@ func (n *namesakes) drop(key Key, held, o Object) Object {
 
 // distinct is a name that no two objects have, where their keys may be the same.
 func distinct(key Key, uid types.UID) Key {
-	if ambiguous(key) {
+	if Ambiguous(key) {
 		key.Name += "/" + string(uid)
 	}
 	return key
@@ -115,7 +112,7 @@ func StandsForSeveral(o Object) bool { return errors.Is(Fault(o), errNamesakes) 
 // Together returns what is shown of a key for what two streams show of it, each of which may be nil:
 // the newer one, or what stands for both if they are different objects.
 func Together(key Key, a, b Object) Object {
-	if a == nil || b == nil || !ambiguous(key) || !differ(a, b) && !StandsForSeveral(a) && !StandsForSeveral(b) {
+	if a == nil || b == nil || !Ambiguous(key) || !differ(a, b) && !StandsForSeveral(a) && !StandsForSeveral(b) {
 		return Newer(a, b)
 	}
 	return standIn(a, b)

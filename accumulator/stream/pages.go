@@ -83,7 +83,7 @@ func newWay(put func(runtime.Object) error) *way {
 // astray reports whether the token behind the last item may lead elsewhere.
 func (w *way) astray() bool {
 	o, ok := w.last.(Object)
-	return ok && ambiguous(object.KeyOf(o))
+	return ok && Ambiguous(object.KeyOf(o))
 }
 
 // goesOn notes a page with a token for the next one. It is an error if the way leads nowhere.

@@ -219,7 +219,7 @@ func (l listing) keep(o Object, gone Key) error {
 	if o != nil {
 		gone = object.KeyOf(o) // it takes the place of what was written before
 	}
-	if o == nil || ambiguous(gone) {
+	if o == nil || Ambiguous(gone) {
 		l.remove(gone, nil)
 	}
 	if o == nil {
