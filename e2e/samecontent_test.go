@@ -144,7 +144,7 @@ func versionsOf(snap bothForms) (all []string) {
 	return all
 }
 
-// relist ends both watches. They cannot be resumed.
+// relist ends both watches. They cannot be resumed. Each begins anew with a list.
 func (l *looks) relist() {
 	l.Helper()
 	resumes := katestest.Match{Resource: "gadgets", Where: func(r katestest.Request) bool { return r.Verb == "watch" && !r.StreamedList() }}
@@ -153,7 +153,8 @@ func (l *looks) relist() {
 	all := katestest.Match{Resource: "gadgets", Verb: "watch"}
 	l.faults.Now(all).Cut(0)
 	require.Eventually(l, func() bool {
-		if l.restarts() > before {
+		now := l.restarts()
+		if now[0] > before[0] && now[1] > before[1] {
 			return true
 		}
 		l.faults.Now(all).Cut(0) // one that was asked for before the rule, and open after the cut
@@ -162,14 +163,13 @@ func (l *looks) relist() {
 	rule.Stop()
 }
 
-// restarts is how often either watch has begun anew with a list. They need not do it together.
-func (l *looks) restarts() (least int) {
+// restarts is how often each watch has begun anew with a list. One may have done so more often than
+// the other.
+func (l *looks) restarts() (each [2]int) {
 	for i, q := range l.watch.Status().Queries {
-		if i == 0 || q.Restarts < least {
-			least = q.Restarts
-		}
+		each[i] = q.Restarts
 	}
-	return least
+	return each
 }
 
 func sizeProperty(more ...any) map[string]any {
