@@ -22,6 +22,8 @@ STAGE := $(CURDIR)/tools/stage
 TESTGATE := $(BIN)/testgate
 FUZZGATE := $(BIN)/fuzzgate
 STATICCHECK := $(BIN)/staticcheck
+TYPECHECK := $(BIN)/typecheck
+comma := ,
 
 # Modules with Go code. EXTRAS are the parts of the library that need more than the rest of it, and
 # the examples that do.
@@ -32,7 +34,6 @@ APISERVER := kates/katestest/apiserver
 GATEWAY := $(patsubst %/go.mod,%,$(wildcard examples/gateway/e2e/go.mod))
 BENCHES := $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
 MODULES := . $(EXTRAS) $(APISERVER) $(GATEWAY) e2e tools $(BENCHES)
-LINTED := . $(EXTRAS) $(APISERVER) $(GATEWAY) e2e $(BENCHES)
 TESTED := $(EXTRAS) $(BENCHES)
 
 # Tests check the order of locks.
@@ -76,30 +77,42 @@ end-%:
 	@echo "=== make $* passed:" && cat "$(STAGES)" && awk '{s += $$1} END {print s, "s in all"}' "$(STAGES)"
 
 .PHONY: lint
-lint: fmt vet vet-darwin staticcheck ## gofmt; go vet for this system and for macOS; staticcheck
+lint: fmt versions vet vet-darwin staticcheck ## gofmt; go vet; types for macOS; staticcheck
 
 .PHONY: fmt
 fmt: ## fail if a file is not formatted as gofmt does
 	@$(STAGE) gofmt sh -c 'unformatted=$$(find . -path "./.*" -prune -o -name "*.go" -exec gofmt -l {} +) || exit 1; \
 		[ -z "$$unformatted" ] || { echo "not formatted:"; echo "$$unformatted"; exit 1; }'
 
-# in_each runs a command in the folder of each module, and names those in which it fails.
-in_each = sh -c 'for m in $(1); do (cd "$$m" && "$$@") || bad="$$bad $$m"; done; [ -z "$$bad" ] || { echo "it fails in$$bad"; exit 1; }' sh
+# Of one version of each dependency, one form is compiled and checked for all modules.
+.PHONY: versions
+versions: ## fail if two modules here need two versions of another
+	@$(STAGE) "versions" sh -c 'several=$$(sed -n "s/^\(require\)*[[:space:]]*\([^[:space:]]*\.[^[:space:]]*\) \(v[^ ]*\).*/\2 \3/p" \
+		$(MODULES:%=%/go.mod) | sort -u | cut -d" " -f1 | uniq -d); \
+		[ -z "$$several" ] || { echo "modules need several versions (go work sync makes one of them):"; echo "$$several"; exit 1; }'
+
+# Linters see all modules at once: what several modules import is checked once.
+WORKSPACE := $(CURDIR)/.cache/go.work
+.PHONY: workspace
+workspace:
+	@mkdir -p .cache && rm -f "$(WORKSPACE)" "$(WORKSPACE).sum"
+	@cd .cache && GOWORK= $(GO) work init $(MODULES:%=../%)
+
+# in_all runs a command on the packages of all modules.
+in_all = env GOWORK="$(WORKSPACE)" $(1) $(MODULES:%=./%/...)
 
 .PHONY: vet
-vet: ## go vet in every module
-	@$(STAGE) "go vet" $(call in_each,$(MODULES)) $(GO) vet -tags $(TAGS),soak ./...
+vet: workspace ## go vet of all modules
+	@$(STAGE) "go vet" $(call in_all,$(GO) vet -tags $(TAGS)$(comma)soak)
 
-# What vet compiles for another system is never run. Without optimization and debug information
-# that takes a third less time.
 .PHONY: vet-darwin
-vet-darwin: ## go vet for macOS in every module
-	@$(STAGE) "go vet for macOS" env GOOS=darwin CGO_ENABLED=0 $(call in_each,$(MODULES)) \
-		$(GO) vet -gcflags="all=-N -l -dwarf=false" -tags $(TAGS),soak ./...
+vet-darwin: workspace ## parse and type-check all modules for macOS
+	@$(GO) -C tools build -o "$(TYPECHECK)" ./typecheck
+	@$(STAGE) "types for macOS" $(call in_all,"$(TYPECHECK)" -os darwin -tags $(TAGS)$(comma)soak)
 
 .PHONY: staticcheck
-staticcheck: build-staticcheck ## staticcheck in every module, at the version in tools/go.mod
-	@$(STAGE) "staticcheck" $(call in_each,$(LINTED)) "$(STATICCHECK)" -tags $(TAGS),soak ./...
+staticcheck: workspace build-staticcheck ## staticcheck of all modules, at the version in tools/go.mod
+	@$(STAGE) "staticcheck" $(call in_all,"$(STATICCHECK)" -tags $(TAGS)$(comma)soak)
 
 # All packages but those of $(1), and all tests but one, which breaks the library (make mutants).
 unit_tests = sh -c 'packages=$$($(GO) list ./...) || exit 1; \
