@@ -130,7 +130,7 @@ unit: build-testgate ## unit tests, with the check of the lock order
 .PHONY: race
 race: build-testgate ## the unit tests with the race detector, in another order each time
 	@RAPID_CHECKS=10 $(STAGE) "unit tests with -race" $(call unit_tests,/internal/(readme|mutants)$$) \
-		-name "unit tests with -race" -slowest 10 -split 60 -- -race -shuffle=on
+		-name "unit tests with -race" -slowest 40 -split 60 -- -race -shuffle=on
 
 .PHONY: extras
 extras: nginx $(TESTED:%=extras-in-%) ## unit tests of the nested modules, and their examples for a few seconds

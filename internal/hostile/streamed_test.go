@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kates-go/kates/internal/suite/rounds"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -67,7 +68,7 @@ var initials = []lie{
 // TestG1G8AStreamedListThatIsBrokenOrHostileIsNotShownInPart: until the whole list is there, there
 // is no snapshot, and Ready says why.
 func TestG1G8AStreamedListThatIsBrokenOrHostileIsNotShownInPart(t *testing.T) {
-	for _, l := range initials {
+	for _, l := range rounds.Some(initials) {
 		forms := l.forms
 		if forms == nil {
 			forms = all

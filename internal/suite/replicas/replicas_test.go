@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kates-go/kates/internal/suite/rounds"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
@@ -47,10 +48,12 @@ type divided struct {
 
 // divide runs a test with replicas of a server that sends shares, and of one that does not.
 func divide(t *testing.T, f func(t *testing.T, d *divided)) {
-	for name, options := range map[string][]katestest.Option{
-		"the server shards": {katestest.WithShardedLists()}, "the server does not shard": nil,
-	} {
+	for _, name := range rounds.Some([]string{"the server shards", "the server does not shard"}) {
 		t.Run(name, func(t *testing.T) {
+			var options []katestest.Option
+			if name == "the server shards" {
+				options = append(options, katestest.WithShardedLists())
+			}
 			synctest.Test(t, func(t *testing.T) {
 				d := &divided{
 					t: t, working: map[string]string{}, calls: map[string]map[string]int{}, seen: map[string]map[string]string{},
