@@ -61,7 +61,7 @@ func newRotation(t *testing.T) *rotation {
 	w.join(fleet.Options{
 		Probe: time.Second, Timeout: patience, Interval: 10 * time.Millisecond, Deadline: patience,
 		Sources: []fleet.Source{source.Secrets(w.home, source.SecretOptions{
-			Namespaces: []string{w.ns}, Name: func(s *kates.Secret) string { return s.Name },
+			Namespaces: []string{w.ns}, Hosts: ownHosts, Name: func(s *kates.Secret) string { return s.Name },
 		})},
 	})
 	w.watch()

@@ -37,6 +37,9 @@ func homeClient(t *testing.T, config *rest.Config) (*kates.Client, *katestest.Fa
 	return c, faults
 }
 
+// ownHosts is where the clusters of these tests are.
+var ownHosts = []string{"127.0.0.1", "::1"}
+
 func sourcedFleet(t *testing.T, s fleet.Source) *fleet.Fleet {
 	t.Helper()
 	f, err := tappedFleet(fleet.New(fleet.Options{Sources: []fleet.Source{s}}))
@@ -92,7 +95,7 @@ func TestClustersOfClusterAPIComeAndGoWithTheirSecrets(t *testing.T) {
 	} {
 		require.NoError(t, home.Create(t.Context(), s, nil))
 	}
-	f := sourcedFleet(t, source.Secrets(home, source.SecretOptions{Form: source.ClusterAPI, Namespaces: []string{ns}}))
+	f := sourcedFleet(t, source.Secrets(home, source.SecretOptions{Form: source.ClusterAPI, Namespaces: []string{ns}, Hosts: ownHosts}))
 	a := ns + "/a"
 	fleetBecomes(t, f, "a is up", func() bool { return f.Cluster(a) != nil && f.Cluster(a).Health().Phase == fleet.Up })
 	uid, err := home.ClusterUID(t.Context())
@@ -209,7 +212,7 @@ func TestFluxNeedsNoRightsButForWhatIsNamed(t *testing.T) {
 	s.is(config)
 	home, faults := homeClient(t, config)
 	f := sourcedFleet(t, source.Flux(home, source.FluxOptions{
-		Namespaces: []string{ns}, Providers: map[string]func(source.FluxCluster) (*rest.Config, error){"generic": source.ServiceAccountTokens(home)},
+		Namespaces: []string{ns}, Hosts: ownHosts, Providers: map[string]func(source.FluxCluster) (*rest.Config, error){"generic": source.ServiceAccountTokens(home)},
 	}))
 	require.Eventually(t, func() bool { return f.Ready() == nil }, patience, 20*time.Millisecond, "no kind is installed")
 	assert.Empty(t, f.Clusters())
@@ -242,7 +245,7 @@ func TestClusterProfilesAreFoundOnceTheirKindIsInstalled(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
 	home, _ := homeClient(t, testCluster.Config)
-	f := sourcedFleet(t, source.ClusterProfiles(home, source.ProfileOptions{Namespaces: []string{ns}, Providers: []source.AccessProvider{{
+	f := sourcedFleet(t, source.ClusterProfiles(home, source.ProfileOptions{Namespaces: []string{ns}, Hosts: ownHosts, Providers: []source.AccessProvider{{
 		Name: "test", Exec: clientcmdapi.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", Command: "no-such-program"},
 	}}}))
 	require.Eventually(t, func() bool { return f.Ready() == nil }, patience, 20*time.Millisecond, "the kind is not installed")

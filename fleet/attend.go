@@ -19,6 +19,7 @@ type seat struct {
 	ctx    context.Context // ends when the name leaves the fleet
 	leave  context.CancelFunc
 	wanted Member
+	from   *sourceState  // the source of wanted
 	news   chan struct{} // the wanted member has changed
 	// cluster that has the name now; nil before there is a configuration.
 	cluster *Cluster

@@ -22,8 +22,9 @@ import (
 // Options configure a fleet. The zero value is a fleet without sources, to which the program adds
 // clusters ([Fleet.Add]).
 type Options struct {
-	// Sources say which clusters there are. Where two of them name a cluster alike, the earlier one
-	// counts, and the status says so.
+	// Sources say which clusters there are. Where two of them name a cluster alike, the one that
+	// has the name keeps it, and the status says so. Names that a source says in its first word go
+	// to the earlier source, so it does not matter which one speaks first after a start.
 	Sources []Source
 	// Home is the client of the cluster that holds what the program itself needs: the Lease of a
 	// kates.LeaderElection. It may be nil.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kates-go/kates/internal/attempts"
@@ -57,14 +58,20 @@ func (f *Fleet) say(s *sourceState, all []Member) {
 	if f.ctx.Err() != nil {
 		return
 	}
+	first := !s.said
 	s.said, s.err, s.members = true, nil, all
-	wanted := f.wanted()
+	if first {
+		f.precede(s)
+	}
+	wanted, from := f.wanted()
 	for name, m := range wanted {
 		if seat := f.seats[name]; seat != nil {
+			seat.from = from[name]
 			seat.want(m)
 			continue
 		}
 		seat := newSeat(f.ctx, m)
+		seat.from = from[name]
 		f.seats[name] = seat
 		f.running.Go(func() { (&attendant{fleet: f, seat: seat}).run() })
 	}
@@ -77,17 +84,35 @@ func (f *Fleet) say(s *sourceState, all []Member) {
 	f.signal()
 }
 
-// wanted returns the members of all sources by name. f.mu is held.
-func (f *Fleet) wanted() map[string]Member {
-	wanted := make(map[string]Member)
-	from := make(map[string]*sourceState)
+// precede frees the names that a source says in its first word, and that later sources have. So
+// it does not matter which source speaks first when a program starts. f.mu is held.
+func (f *Fleet) precede(s *sourceState) {
+	for _, m := range s.members {
+		if seat := f.seats[m.Name]; seat != nil && slices.Index(f.sources, s) < slices.Index(f.sources, seat.from) {
+			seat.from = nil
+		}
+	}
+}
+
+// wanted returns the members of all sources by name, and which source each is from. A source that
+// has a name keeps it as long as it says it. f.mu is held.
+func (f *Fleet) wanted() (wanted map[string]Member, from map[string]*sourceState) {
+	wanted, from = make(map[string]Member), make(map[string]*sourceState)
+	for _, s := range f.sources {
+		for _, m := range s.members {
+			if seat := f.seats[m.Name]; seat != nil && seat.from == s {
+				from[m.Name] = s
+			}
+		}
+	}
 	for _, s := range f.sources {
 		s.unfit = nil
 		for _, m := range s.members {
-			if first := from[m.Name]; first == s && m.Err != nil {
+			_, twice := wanted[m.Name]
+			if first := from[m.Name]; first == s && twice && m.Err != nil {
 				s.unfit = m.Err // the source itself says which one counts
 				continue
-			} else if first != nil {
+			} else if first != nil && (first != s || twice) {
 				s.unfit = fmt.Errorf("cluster %q is that of %s: the one of %s is left out", m.Name, first.name, s.name)
 				continue
 			}
@@ -98,7 +123,7 @@ func (f *Fleet) wanted() map[string]Member {
 			from[m.Name], wanted[m.Name] = s, m
 		}
 	}
-	return wanted
+	return wanted, from
 }
 
 // byCode stands for the program among the sources: [Fleet.Set] says what it has to say.

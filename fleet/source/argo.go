@@ -19,6 +19,9 @@ import (
 // argoKeys are the keys of a Secret's data that Argo CD reads.
 var argoKeys = []string{"name", "server", "config", "project", "namespaces", "clusterResources"}
 
+// argoNamespace is where Argo CD's documentation installs it.
+const argoNamespace = "argocd"
+
 // argoHome is what Argo CD calls the cluster that it is in.
 const argoHome = "https://kubernetes.default.svc"
 
@@ -88,12 +91,12 @@ func (s *secrets) argo(secret *kates.Secret) fleet.Member {
 	server := string(secret.Data["server"])
 	if server == argoHome && config.anonymous() {
 		m.Err = errors.New("it stands for the cluster that it is in: source.AllowHome allows it")
-		if s.Allow&AllowHome != 0 {
+		if s.terms.Allow&AllowHome != 0 {
 			m.Client, m.Err = s.home, nil
 		}
 		return m
 	}
-	m.Config, m.Version, m.Err = config.connect(server, s.Allow)
+	m.Config, m.Version, m.Err = config.connect(server, s.terms)
 	return m
 }
 
@@ -116,7 +119,7 @@ func (c argoConfig) anonymous() bool {
 }
 
 // connect returns how a server is reached.
-func (c argoConfig) connect(server string, allow Allow) (*rest.Config, string, error) {
+func (c argoConfig) connect(server string, terms terms) (*rest.Config, string, error) {
 	cluster, user := clientcmdapi.NewCluster(), clientcmdapi.NewAuthInfo()
 	cluster.Server = server
 	cluster.InsecureSkipTLSVerify = c.TLSClientConfig.Insecure
@@ -127,7 +130,7 @@ func (c argoConfig) connect(server string, allow Allow) (*rest.Config, string, e
 	user.ClientCertificateData, user.ClientKeyData = c.TLSClientConfig.CertData, c.TLSClientConfig.KeyData
 	user.Username, user.Password, user.Token = c.Username, c.Password, c.BearerToken
 	user.Exec = c.exec()
-	to, err := connect(cluster, user, allow)
+	to, err := connect(cluster, user, terms)
 	return to.config, to.version, err
 }
 

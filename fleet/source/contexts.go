@@ -96,7 +96,7 @@ func memberOf(config *clientcmdapi.Config, name string) fleet.Member {
 		m.Err = fmt.Errorf("the kubeconfig has no context %q", name)
 		return m
 	}
-	c, err := connectionOf(config, name, allowEverything)
+	c, err := connectionOf(config, name, ownTerms)
 	if err != nil {
 		m.Err = fmt.Errorf("context %q: %w", name, err)
 		return m

@@ -17,7 +17,8 @@ import (
 
 // Directory is a source of the kubeconfig files in a directory: each is a cluster, by its current
 // context. The cluster's name is the file's name without its extension. Of files that differ only
-// in it the first in alphabetical order counts, and the status says so.
+// in it the one that has the name keeps it, at first the first in alphabetical order, and the
+// status says so.
 //
 // Hidden files, directories and whatever else is no file are ignored. Symbolic links are followed,
 // so a Secret that is mounted as a volume can be the directory. A file that is missing is a
@@ -34,7 +35,8 @@ func Directory(path string, options ...FileOption) fleet.Source {
 
 type directory struct {
 	*poll
-	path string
+	path  string
+	names names
 }
 
 // file is what was known of a file when it was read.
@@ -65,7 +67,7 @@ func (d *directory) Run(ctx context.Context, set func([]fleet.Member)) error {
 			known[name] = now
 		}
 		maps.DeleteFunc(known, func(name string, _ file) bool { _, ok := present[name]; return !ok })
-		return membersOf(known), news, nil
+		return d.names.settle(claimsOf(known)), news, nil
 	})
 }
 
@@ -98,7 +100,7 @@ func (d *directory) read(name string) fleet.Member {
 	path := filepath.Join(d.path, name)
 	text, err := os.ReadFile(path)
 	if err == nil {
-		m.Config, m.Version, err = fromText(text, path, allowEverything)
+		m.Config, m.Version, err = fromText(text, path, ownTerms)
 	}
 	if err != nil {
 		m.Err = fmt.Errorf("file %s: %w", path, err)
@@ -106,11 +108,10 @@ func (d *directory) read(name string) fleet.Member {
 	return m
 }
 
-// membersOf returns the members of files in order, and an error for each that has another's name.
-func membersOf(files map[string]file) []fleet.Member {
-	var all named
+// claimsOf returns the members of files in order.
+func claimsOf(files map[string]file) (all []claim) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		all.add("file "+name, files[name].member)
+		all = append(all, claim{"file " + name, files[name].member})
 	}
-	return all.members
+	return all
 }

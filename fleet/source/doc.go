@@ -15,9 +15,14 @@
 //   - [Directory]: the kubeconfig files in a directory of this machine.
 //   - [Contexts]: contexts of a kubeconfig of this machine.
 //
-// A source names each cluster, and gives it the labels of the object that it comes from. If two
-// objects name one cluster, the older one counts (of files, the first in alphabetical order), and
-// the status of the fleet says so. A configuration that changes only its context's name or
+// A source names each cluster, and gives it the labels of the object that it comes from. An object
+// that has a name keeps it for as long as it claims it, also if it is deleted and made again
+// between two looks. If others claim the name, the status of the fleet says so. A name that is
+// free goes to the oldest of the objects that claim it (of files, to the first in alphabetical
+// order). After a restart of the program nothing is remembered, and all names are free. So an
+// object that is older, and was edited to claim another's name, has it then: let only people whom
+// you trust with all clusters write where names are chosen (Argo CD's Secrets, SecretOptions.Name).
+// Names that have the object's namespace in them cannot be claimed from another namespace. A configuration that changes only its context's name or
 // namespace is the same one: the connection stays.
 //
 // # What may go wrong
@@ -35,6 +40,15 @@
 // from a cluster may do neither, nor name a proxy or switch off the check of the server's
 // certificate. Where it does, it is refused, and the error says which option allows it ([Allow]).
 // Files of this machine ([Directory], [Contexts]) may do all of that, as they may with kubectl.
+//
+// Nor may a configuration from a cluster lead anywhere: a service that only this machine reaches
+// would get requests of the writer's choice (SSRF). Loopback, link-local, unspecified, multicast
+// and broadcast addresses, and those of cloud metadata, are refused. The option Hosts
+// ([SecretOptions], [FluxOptions], [ProfileOptions]) names what is allowed in place of all others.
+// The check is made for each connection, after the name is resolved, also of that to a proxy. A
+// proxy resolves names itself: of a server behind a proxy only the name is known here, and it must
+// be among Hosts if there are any. Programs that get credentials (AllowExec, an [AccessProvider])
+// connect by themselves: nothing here checks their connections.
 //
 // Of a Secret only what is needed is held in memory.
 package source

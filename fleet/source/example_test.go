@@ -50,7 +50,9 @@ func ExampleSecrets() {
 		panic(err)
 	}
 	defer home.Close()
-	print(source.Secrets(home.Client, source.SecretOptions{Form: source.ClusterAPI}))
+	print(source.Secrets(home.Client, source.SecretOptions{
+		Form: source.ClusterAPI, Hosts: []string{"127.0.0.1"}, // by default nothing leads to this machine
+	}))
 	// Output:
 	// shop/prod map[cluster.x-k8s.io/cluster-name:prod]
 }
@@ -124,7 +126,7 @@ spec: {kubeConfig: {secretRef: {name: prod}}}
 		panic(err)
 	}
 	defer home.Close()
-	print(source.Flux(home.Client, source.FluxOptions{}))
+	print(source.Flux(home.Client, source.FluxOptions{Hosts: []string{"127.0.0.1"}}))
 	// Output:
 	// shop/prod map[]
 }
@@ -142,7 +144,7 @@ status:
 		panic(err)
 	}
 	defer home.Close()
-	print(source.ClusterProfiles(home.Client, source.ProfileOptions{Providers: []source.AccessProvider{{
+	print(source.ClusterProfiles(home.Client, source.ProfileOptions{Hosts: []string{"127.0.0.1"}, Providers: []source.AccessProvider{{
 		Name: "example",
 		Exec: clientcmdapi.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", Command: "no-such-program"},
 	}}}))

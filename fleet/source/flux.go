@@ -25,10 +25,17 @@ type FluxOptions struct {
 	// allows the same, but for what its --insecure-kubeconfig-exec and --insecure-kubeconfig-tls
 	// do.
 	Allow Allow
+	// Hosts are the host names, addresses and networks (CIDR) that the configurations may lead to,
+	// and their proxies. *.example.com stands for all names below example.com. If there are any,
+	// nothing else is allowed. Default: all but loopback, link-local, unspecified, multicast and
+	// broadcast addresses, and those of cloud metadata. Such an address is allowed only by an entry
+	// for itself, or for a network of nothing else: 127.0.0.0/8, ::1. See the package documentation.
+	Hosts []string
 	// Providers log in where spec.kubeConfig names a ConfigMap, by the provider's name in it: aws,
 	// azure, gcp or generic. [ServiceAccountTokens] is one for generic. Without one such a cluster
 	// is an error. A provider returns at once, with a configuration whose transport logs in: see
-	// rest.Config.WrapTransport. It is called again when something has changed.
+	// rest.Config.WrapTransport. It is called again when something has changed. Hosts hold for it,
+	// too, unless it brings a Dial or a Transport of its own.
 	Providers map[string]func(FluxCluster) (*rest.Config, error)
 }
 
@@ -56,7 +63,8 @@ type FluxCluster struct {
 // the home cluster: the source notices when it is installed.
 //
 // A cluster's name is "namespace/name" of the Secret or the ConfigMap, followed by "/key" if the
-// key is another one than the default. Of a Secret and a ConfigMap of one name the Secret counts.
+// key is another one than the default. Of a Secret and a ConfigMap of one name the one that has the name
+// keeps it; at first it is the Secret's.
 // The cluster's labels are those of the Secret or the ConfigMap. What Flux impersonates there
 // (spec.serviceAccountName) is not part of the configuration.
 //
@@ -67,7 +75,11 @@ func Flux(client *kates.Client, options FluxOptions) fleet.Source {
 	if client == nil {
 		return broken{"Flux", errNoHome}
 	}
-	f := &flux{options}
+	f := &flux{FluxOptions: options}
+	var err error
+	if f.terms, err = newTerms(options.Allow, options.Hosts); err != nil {
+		return broken{"Flux", err}
+	}
 	refs := func(kind string) (all []kates.Ref) {
 		names := func(o *kates.Unstructured) []types.NamespacedName { return refOf(o).named(kind) }
 		for _, field := range []string{"Kustomizations", "HelmReleases"} {
@@ -96,7 +108,11 @@ type fluxSnapshot struct {
 	ConfigMaps     map[types.NamespacedName]*kates.ConfigMap
 }
 
-type flux struct{ FluxOptions }
+type flux struct {
+	FluxOptions
+	names names
+	terms terms
+}
 
 // fluxRef is what an object's spec.kubeConfig names. It is empty if there is none.
 type fluxRef struct {
@@ -175,7 +191,7 @@ func (f *flux) members(snap *fluxSnapshot) []fleet.Member {
 			refs[r] = true
 		}
 	}
-	var members named
+	var claims []claim
 	for _, r := range slices.SortedFunc(maps.Keys(refs), fluxRef.compare) {
 		where := r.kind + " " + r.Namespace + "/" + r.Name
 		m := f.member(r, snap)
@@ -183,9 +199,9 @@ func (f *flux) members(snap *fluxSnapshot) []fleet.Member {
 		if m.Err != nil {
 			m.Err = fmt.Errorf("%s: %w", where, m.Err)
 		}
-		members.add(where, m)
+		claims = append(claims, claim{where, m})
 	}
-	return members.members
+	return f.names.settle(claims)
 }
 
 var errNotThere = errors.New("it does not exist, and objects of Flux name it")
@@ -210,7 +226,7 @@ func (f *flux) member(r fluxRef, snap *fluxSnapshot) fleet.Member {
 			return fleet.Member{Labels: maps.Clone(secret.Labels), Err: fmt.Errorf("it has no data under any of %q", fluxKeys)}
 		}
 	}
-	return kubeconfigMember(secret, r.key, f.Allow)
+	return kubeconfigMember(secret, r.key, f.terms)
 }
 
 // login makes a member of a ConfigMap that says how to log in.
@@ -235,6 +251,13 @@ func (f *flux) login(c *kates.ConfigMap) fleet.Member {
 	})
 	if m.Err == nil && m.Config == nil {
 		m.Err = fmt.Errorf("the provider %q has returned nothing", to.Provider)
+	}
+	if m.Err == nil {
+		m.Config = rest.CopyConfig(m.Config)
+		m.Err = f.terms.guard(m.Config)
+	}
+	if m.Err != nil {
+		m.Config = nil
 	}
 	var texts [][]byte
 	for _, key := range slices.Sorted(maps.Keys(c.Data)) {

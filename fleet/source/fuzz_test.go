@@ -44,13 +44,13 @@ func FuzzAKubeconfigThatIsNotAllowedAnythingDoesNothing(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		config, version, err := fromText(text, "", 0)
+		config, version, err := fromText(text, "", terms{})
 		if (err == nil) != (config != nil) || (err == nil) != (version != "") {
 			t.Fatalf("%q: %v, %q, %v", text, config, version, err)
 		}
 		if err == nil {
 			harmless(t, string(text), config)
-			if again, other, err := fromText(text, "", 0); err != nil || other != version || again.Host != config.Host {
+			if again, other, err := fromText(text, "", terms{}); err != nil || other != version || again.Host != config.Host {
 				t.Fatalf("%q is read otherwise the second time: %v", text, err)
 			}
 		}
@@ -95,7 +95,7 @@ func FuzzAClusterProfileRunsNothingButTheProgramOfItsProvider(f *testing.F) {
 		f.Add([]byte(object), "[a, b]")
 	}
 	provider := AccessProvider{Name: "p", Exec: clientcmdapi.ExecConfig{Command: "login", APIVersion: "client.authentication.k8s.io/v1"}, Args: true, Env: EnvReplace}
-	p := &profiles{ProfileOptions{Providers: []AccessProvider{provider}}}
+	p := &profiles{ProfileOptions: ProfileOptions{Providers: []AccessProvider{provider}}}
 	f.Fuzz(func(t *testing.T, data []byte, audiences string) {
 		u := &kates.Unstructured{}
 		if utiljson.Unmarshal(data, &u.Object) != nil || u.Object == nil {
@@ -116,7 +116,7 @@ func FuzzAClusterProfileRunsNothingButTheProgramOfItsProvider(f *testing.F) {
 				t.Fatalf("%s: %+v", data, m)
 			}
 		}
-		x := &flux{FluxOptions{Providers: map[string]func(FluxCluster) (*rest.Config, error){
+		x := &flux{FluxOptions: FluxOptions{Providers: map[string]func(FluxCluster) (*rest.Config, error){
 			"": func(FluxCluster) (*rest.Config, error) { return &rest.Config{}, nil },
 		}}}
 		snap := &fluxSnapshot{Kustomizations: []*unstructured.Unstructured{u}, ConfigMaps: map[types.NamespacedName]*kates.ConfigMap{}}

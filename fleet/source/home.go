@@ -111,8 +111,8 @@ func narrow(q kates.Query, namespaces []string) kates.Query {
 	return q
 }
 
-// byAge sorts objects by age, then by namespace and name: where two name a cluster, the older one
-// counts, so that nobody takes a name away by making an object.
+// byAge sorts objects by age, then by namespace and name: of two that claim a free name, the older
+// one gets it.
 func byAge[T kates.Object](objects []T) []T {
 	return slices.SortedStableFunc(slices.Values(objects), func(a, b T) int {
 		x, y := a.GetCreationTimestamp(), b.GetCreationTimestamp()

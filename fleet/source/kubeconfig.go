@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kates-go/kates/internal/dial"
 	"github.com/kates-go/kates/internal/wire"
 )
 
@@ -42,6 +44,65 @@ const (
 
 	allowEverything = AllowExec | AllowFiles | AllowProxy | AllowInsecure | AllowHome
 )
+
+// terms are what a configuration may do here.
+type terms struct {
+	Allow
+	hosts    *dial.Rules
+	anywhere bool // the hosts do not matter
+}
+
+// ownTerms are those of this machine's own files.
+var ownTerms = terms{Allow: allowEverything, anywhere: true}
+
+// newTerms returns the terms of configurations that come from a cluster.
+func newTerms(allow Allow, hosts []string) (terms, error) {
+	rules, err := dial.Parse(hosts)
+	if err != nil {
+		return terms{}, fmt.Errorf("the option %s: %w", dial.Option, err)
+	}
+	return terms{Allow: allow, hosts: rules}, nil
+}
+
+// guard has a configuration dial only where the terms allow it. One that brings its own way to
+// dial keeps that, and only the address that it names is checked.
+func (t terms) guard(config *rest.Config) error {
+	if t.anywhere {
+		return nil
+	}
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return errors.New("the server is no address")
+	}
+	rules := cmp.Or(t.hosts, new(dial.Rules))
+	if err := rules.CheckHost(server.Hostname()); err != nil {
+		return fmt.Errorf("the server %w", err)
+	}
+	if config.Transport == nil && config.Dial == nil {
+		config.Dial = (&dial.Guard{Rules: rules, Host: server.Hostname()}).DialContext
+	}
+	return nil
+}
+
+// checkProxy checks the proxy that a configuration names, and the server behind it.
+func (t terms) checkProxy(cluster *clientcmdapi.Cluster) error {
+	proxy, err := url.Parse(cluster.ProxyURL)
+	if err != nil || proxy.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, proxy.Scheme) {
+		return errors.New("the proxy-url is no address of a proxy")
+	}
+	server, _, err := rest.DefaultServerURL(cluster.Server, "", schema.GroupVersion{}, false)
+	if t.anywhere || err != nil || t.Allow&AllowProxy == 0 { // it is refused as a whole
+		return err
+	}
+	rules := cmp.Or(t.hosts, new(dial.Rules))
+	if err := rules.CheckHost(proxy.Hostname()); err != nil {
+		return fmt.Errorf("the proxy %w", err)
+	}
+	if err := rules.CheckBehindProxy(server.Hostname()); err != nil {
+		return fmt.Errorf("the server %w", err)
+	}
+	return nil
+}
 
 // connection is how a cluster is reached.
 type connection struct {
@@ -84,7 +145,7 @@ func whereOf(text []byte, err error) string {
 
 // connectionOf returns how the cluster of a context is reached. It reads files and runs programs
 // only where that is allowed.
-func connectionOf(config *clientcmdapi.Config, context string, allow Allow) (connection, error) {
+func connectionOf(config *clientcmdapi.Config, context string, terms terms) (connection, error) {
 	if context == "" {
 		return connection{}, errors.New("the kubeconfig has no current-context")
 	}
@@ -104,7 +165,7 @@ func connectionOf(config *clientcmdapi.Config, context string, allow Allow) (con
 		// A half-written file looks so, and the server may take an anonymous request.
 		return connection{}, errors.New("the user in the kubeconfig has no credentials")
 	}
-	return connect(cluster, user, allow)
+	return connect(cluster, user, terms)
 }
 
 // hasCredentials reports whether a user has anything to prove who it is.
@@ -122,19 +183,19 @@ func encrypted(c *clientcmdapi.Cluster) bool {
 }
 
 // connect returns how a cluster is reached as a user.
-func connect(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo, allow Allow) (c connection, err error) {
+func connect(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo, terms terms) (c connection, err error) {
 	if err := checkAddress("server", cluster.Server); err != nil {
 		return c, err
 	}
 	if cluster.ProxyURL != "" {
-		if err := checkProxy(cluster.ProxyURL); err != nil {
+		if err := terms.checkProxy(cluster); err != nil {
 			return c, err
 		}
 	}
-	if err := allow.check(cluster, user); err != nil {
+	if err := terms.check(cluster, user); err != nil {
 		return c, err
 	}
-	if user.Exec != nil && allow != allowEverything { // it has no business with a terminal
+	if user.Exec != nil && terms.Allow != allowEverything { // it has no business with a terminal
 		user = user.DeepCopy()
 		user.Exec.InteractiveMode = clientcmdapi.NeverExecInteractiveMode
 	}
@@ -152,6 +213,9 @@ func connect(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo, allow A
 	c.config, err = clientcmd.NewNonInteractiveClientConfig(*one, name, nil, nil).ClientConfig()
 	if err != nil {
 		return c, fmt.Errorf("the kubeconfig makes no sense: %w", err)
+	}
+	if err := terms.guard(c.config); err != nil {
+		return connection{}, err
 	}
 	return c, nil
 }
@@ -198,14 +262,6 @@ func checkAddress(what, address string) error {
 		return fmt.Errorf("the %s has credentials in its address, where they would be shown", what)
 	case strings.EqualFold(u.Hostname(), "https") || strings.EqualFold(u.Hostname(), "http"):
 		return fmt.Errorf("the %s is no address: behind http: and https: belong two slashes", what)
-	}
-	return nil
-}
-
-func checkProxy(address string) error {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) {
-		return errors.New("the proxy-url is no address of a proxy")
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func TestWhatAKubeconfigMayNotDoIsRefusedByName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text := []byte(kubeconfig(t, "https://a", c.edit))
 			for _, allow := range []Allow{0, allowEverything &^ c.allow} {
-				config, _, err := fromText(text, "", allow)
+				config, _, err := fromText(text, "", terms{Allow: allow})
 				if err == nil || config != nil {
 					t.Fatalf("%v is accepted", config)
 				}
@@ -67,7 +67,7 @@ func TestWhatAKubeconfigMayNotDoIsRefusedByName(t *testing.T) {
 				}
 			}
 			for _, allow := range []Allow{c.allow, allowEverything} {
-				config, version, err := fromText(text, "", allow)
+				config, version, err := fromText(text, "", terms{Allow: allow})
 				if err != nil || config.Host != "https://a" || version == "" {
 					t.Errorf("allowed: %v %v", config, err)
 				}
@@ -83,18 +83,18 @@ func TestWhatIsNotUsedIsNotRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	parsed.AuthInfos["other"] = &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{Command: "no-such-program"}}
-	if _, err := connectionOf(parsed, parsed.CurrentContext, 0); err != nil {
+	if _, err := connectionOf(parsed, parsed.CurrentContext, terms{}); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestAProgramOfAForeignKubeconfigHasNoTerminal(t *testing.T) {
 	text := []byte(kubeconfig(t, "https://a", exec("no-such-program")))
-	config, _, err := fromText(text, "", AllowExec)
+	config, _, err := fromText(text, "", terms{Allow: AllowExec})
 	if err != nil || config.ExecProvider.InteractiveMode != clientcmdapi.NeverExecInteractiveMode {
 		t.Errorf("%v %v", config, err)
 	}
-	config, _, err = fromText(text, "", allowEverything)
+	config, _, err = fromText(text, "", terms{Allow: allowEverything})
 	if err != nil || config.ExecProvider.InteractiveMode != clientcmdapi.IfAvailableExecInteractiveMode {
 		t.Errorf("this machine's own: %v %v", config, err)
 	}
@@ -133,7 +133,7 @@ func TestABrokenKubeconfigIsNotQuoted(t *testing.T) {
 	}
 	for name, text := range texts {
 		for _, allow := range []Allow{0, AllowExec | AllowProxy} {
-			config, version, err := fromText([]byte(text), "", allow)
+			config, version, err := fromText([]byte(text), "", terms{Allow: allow})
 			if err == nil {
 				t.Errorf("%s: accepted: %v %s", name, config, version)
 			} else if strings.Contains(err.Error(), canary) {
@@ -150,7 +150,7 @@ func TestAnAddressThatLacksASlashIsRefusedAndIsNotAServerCalledHTTPS(t *testing.
 	} {
 		cluster := clientcmdapi.NewCluster()
 		cluster.Server = address
-		c, err := connect(cluster, clientcmdapi.NewAuthInfo(), allowEverything)
+		c, err := connect(cluster, clientcmdapi.NewAuthInfo(), ownTerms)
 		if err == nil {
 			t.Errorf("%q is reached by %q", address, c.config.Host)
 		} else if !strings.Contains(err.Error(), "is no address") || strings.Contains(err.Error(), canary) {
@@ -169,19 +169,19 @@ func TestAUserWithoutCredentialsIsRefusedHoweverTheServerOfTLSIsWritten(t *testi
 		u.Token, c.CertificateAuthorityData = "", []byte("ca")
 	}
 	for _, address := range []string{"https://a", "HTTPS://a", "a", "a:6443"} {
-		_, _, err := fromText([]byte(kubeconfig(t, address, anonymous)), "", 0)
+		_, _, err := fromText([]byte(kubeconfig(t, address, anonymous)), "", terms{})
 		if err == nil || !strings.Contains(err.Error(), "has no credentials") {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
-	if _, _, err := fromText([]byte(kubeconfig(t, "http://a", anonymous)), "", 0); err != nil {
+	if _, _, err := fromText([]byte(kubeconfig(t, "http://a", anonymous)), "", terms{}); err != nil {
 		t.Error("without TLS no credentials are sent: ", err)
 	}
 }
 
 func TestAVersionIsThatOfTheConfigurationAlone(t *testing.T) {
 	version := func(text string) string {
-		_, version, err := fromText([]byte(text), "", 0)
+		_, version, err := fromText([]byte(text), "", terms{})
 		if err != nil {
 			t.Fatal(err)
 		}

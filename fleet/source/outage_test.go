@@ -76,20 +76,20 @@ var homes = map[string]func(t *testing.T) (home *katestest.Fake, s fleet.Source,
 	"Secrets": func(t *testing.T) (*katestest.Fake, fleet.Source, kates.Object) {
 		b := secret("x", "b", plainLabel, map[string]string{"kubeconfig": kubeconfig(t, "https://127.0.0.1:2")})
 		home := newHome(t, b, secret("x", "a", plainLabel, map[string]string{"kubeconfig": kubeconfig(t, "https://127.0.0.1:1")}))
-		return home, Secrets(home.Client, SecretOptions{}), b
+		return home, Secrets(home.Client, SecretOptions{Hosts: loopback}), b
 	},
 	"Flux": func(t *testing.T) (*katestest.Fake, fleet.Source, kates.Object) {
 		b := fluxObject("HelmRelease", "b", secretRef("b", ""))
 		home := newFlux(t, fluxObject("Kustomization", "a", secretRef("a", "")), b,
 			secret("x", "a", nil, map[string]string{"value": kubeconfig(t, "https://127.0.0.1:1")}),
 			secret("x", "b", nil, map[string]string{"value": kubeconfig(t, "https://127.0.0.1:2")}))
-		return home, Flux(home.Client, FluxOptions{}), b
+		return home, Flux(home.Client, FluxOptions{Hosts: loopback}), b
 	},
 	"ClusterProfiles": func(t *testing.T) (*katestest.Fake, fleet.Source, kates.Object) {
 		b := profile("b", "accessProviders", map[string]any{"first": server("https://127.0.0.1:2")})
 		home := katestest.New(t, katestest.WithClientOptions(kates.WithInterval(0)), katestest.WithObjects(b,
 			profile("a", "accessProviders", map[string]any{"first": server("https://127.0.0.1:1")})))
-		return home, ClusterProfiles(home.Client, ProfileOptions{Providers: providers}), b
+		return home, ClusterProfiles(home.Client, ProfileOptions{Providers: providers, Hosts: loopback}), b
 	},
 }
 

@@ -29,6 +29,12 @@ type ProfileOptions struct {
 	// Allow says what profiles may do on this machine, besides having the program of an
 	// [AccessProvider] run. Default: nothing.
 	Allow Allow
+	// Hosts are the host names, addresses and networks (CIDR) that the configurations may lead to,
+	// and their proxies. *.example.com stands for all names below example.com. If there are any,
+	// nothing else is allowed. Default: all but loopback, link-local, unspecified, multicast and
+	// broadcast addresses, and those of cloud metadata. Such an address is allowed only by an entry
+	// for itself, or for a network of nothing else: 127.0.0.0/8, ::1. See the package documentation.
+	Hosts []string
 }
 
 // AccessProvider gets credentials for clusters by a program, as KEP-5339 describes: the profile
@@ -46,11 +52,28 @@ type AccessProvider struct {
 	// default they are ignored.
 	Args bool
 	// Env says what becomes of the environment variables that a profile has for the plugin. By
-	// default they are ignored.
+	// default they are ignored. A profile with a variable that decides which code the plugin runs,
+	// which files it trusts, or where its requests go, is refused: PATH, LD_PRELOAD, HTTPS_PROXY
+	// and the like. See [EnvPolicy].
 	Env EnvPolicy
 }
 
-// EnvPolicy says what becomes of the environment variables of a ClusterProfile.
+// EnvPolicy says what becomes of the environment variables of a ClusterProfile. Where they are not
+// ignored, these are refused, in upper and lower case, together with the profile:
+//
+//   - what is no name: letters, digits and underscores alone make one;
+//   - what chooses code for loaders, shells and interpreters: PATH, LD_*, DYLD_*, BASH_*, ENV,
+//     IFS, SHELLOPTS, PYTHON*, PERL*, RUBY*, NODE_*, JAVA_*, JDK_*, _JAVA_OPTIONS, CLASSPATH,
+//     DOTNET_*, GODEBUG, GIT_*, SSH_*, OPENSSL_*, GCONV_PATH, GLIBC_TUNABLES, CLOUDSDK_PYTHON* and the
+//     like;
+//   - what chooses the plugin's files: HOME, TMPDIR, XDG_*, KUBECONFIG, AWS_CONFIG_FILE and every
+//     other name that ends in _FILE, _DIR, _PATH, _HOME, _CONFIG or _CREDENTIALS;
+//   - what chooses where it connects to and whom it trusts: every name that ends in _PROXY, _URL,
+//     _ENDPOINT, _HOST or _BUNDLE, SSL_*, HOSTALIASES, RES_OPTIONS, LOCALDOMAIN;
+//   - what client-go sets: KUBERNETES_EXEC_INFO.
+//
+// No list knows what a plugin makes of its own variables. So a policy other than EnvIgnore is for
+// plugins whose variables may be set by whoever may write a profile's status.
 type EnvPolicy string
 
 // The policies, by the names that KEP-5339 has for them.
@@ -85,7 +108,11 @@ func ClusterProfiles(client *kates.Client, options ProfileOptions) fleet.Source 
 			return broken{name, fmt.Errorf("access provider %q: there is no policy %q", p.Name, p.Env)}
 		}
 	}
-	p := &profiles{options}
+	p := &profiles{ProfileOptions: options}
+	var err error
+	if p.terms, err = newTerms(options.Allow, options.Hosts); err != nil {
+		return broken{name, err}
+	}
 	return &home[profileSnapshot]{
 		name: name, client: client, members: p.members,
 		queries:  []kates.Query{narrow(kates.Query{Name: "Profiles", LabelSelector: options.LabelSelector}, options.Namespaces)},
@@ -97,10 +124,14 @@ type profileSnapshot struct {
 	Profiles []*kates.Unstructured `kates:"clusterprofiles.multicluster.x-k8s.io,optional"`
 }
 
-type profiles struct{ ProfileOptions }
+type profiles struct {
+	ProfileOptions
+	names names
+	terms terms
+}
 
 func (p *profiles) members(snap *profileSnapshot) []fleet.Member {
-	var members named
+	var claims []claim
 	for _, o := range byAge(snap.Profiles) {
 		if !live(o) {
 			continue
@@ -113,9 +144,9 @@ func (p *profiles) members(snap *profileSnapshot) []fleet.Member {
 		} else {
 			m.Config, m.Version = c.config, c.version
 		}
-		members.add("ClusterProfile "+name, m)
+		claims = append(claims, claim{"ClusterProfile " + name, m})
 	}
-	return members.members
+	return p.names.settle(claims)
 }
 
 // connect returns how the cluster of a profile is reached.
@@ -132,7 +163,7 @@ func (p *profiles) connect(o *kates.Unstructured) (connection, error) {
 	}
 	for _, provider := range p.Providers {
 		if content, ok := offered[provider.Name]; ok {
-			return provider.connect(content, p.Allow)
+			return provider.connect(content, p.terms)
 		}
 	}
 	if len(offered) == 0 {
@@ -143,7 +174,7 @@ func (p *profiles) connect(o *kates.Unstructured) (connection, error) {
 }
 
 // connect returns how the cluster is reached that a profile describes.
-func (p AccessProvider) connect(content any, allow Allow) (connection, error) {
+func (p AccessProvider) connect(content any, terms terms) (connection, error) {
 	cluster, extensions, err := clusterOf(content)
 	if err != nil {
 		return connection{}, err
@@ -162,12 +193,15 @@ func (p AccessProvider) connect(content any, allow Allow) (connection, error) {
 		if text := extensions[profileEnv]; text != nil && json.Unmarshal(text, &env) != nil {
 			return connection{}, fmt.Errorf("its extension %s is no map of texts", profileEnv)
 		}
+		if err := checkEnv(env); err != nil {
+			return connection{}, err
+		}
 		exec.Env = p.env(exec.Env, env)
 	}
 	user := clientcmdapi.NewAuthInfo()
 	user.Exec = exec
-	// The plugin is this program's own.
-	return connect(cluster, user, allow|AllowExec)
+	terms.Allow |= AllowExec // the plugin is this program's own
+	return connect(cluster, user, terms)
 }
 
 // env returns the plugin's own variables together with those of a profile.

@@ -60,7 +60,7 @@ func TestNoCredentialIsInTheStatusOrTheLogOfAFleet(t *testing.T) {
 		must(t, home.Client.Create(t.Context(), secret("x", "text", plainLabel, map[string]string{"kubeconfig": canary}), nil))
 		var log lines
 		f, err := fleet.New(fleet.Options{
-			Sources: []fleet.Source{Secrets(home.Client, SecretOptions{Allow: AllowProxy})},
+			Sources: []fleet.Source{Secrets(home.Client, SecretOptions{Allow: AllowProxy, Hosts: loopback})},
 			Logger:  logr.FromSlogHandler(slog.NewTextHandler(&log, nil)),
 		})
 		must(t, err)

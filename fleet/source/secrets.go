@@ -45,7 +45,8 @@ const (
 type SecretOptions struct {
 	// Form of the Secrets. Default: Kubeconfigs.
 	Form SecretForm
-	// Namespaces of the Secrets. Default: all.
+	// Namespaces of the Secrets. Default: all; for Argo CD the namespace argocd. Argo CD itself
+	// reads its own namespace alone, and whoever may write a Secret there names clusters.
 	Namespaces []string
 	// LabelSelector narrows further what the form selects. For Kubeconfigs it is all that selects.
 	// Its default there is that of multicluster-runtime,
@@ -62,12 +63,18 @@ type SecretOptions struct {
 	Name func(*kates.Secret) string
 	// Allow says what the configurations may do on this machine. Default: nothing.
 	Allow Allow
+	// Hosts are the host names, addresses and networks (CIDR) that the configurations may lead to,
+	// and their proxies. *.example.com stands for all names below example.com. If there are any,
+	// nothing else is allowed. Default: all but loopback, link-local, unspecified, multicast and
+	// broadcast addresses, and those of cloud metadata. Such an address is allowed only by an entry
+	// for itself, or for a network of nothing else: 127.0.0.0/8, ::1. See the package documentation.
+	Hosts []string
 }
 
 // Secrets is a source of Secrets in a home cluster: each that the options select is a cluster. The
 // labels of the Secret are those of the cluster.
 //
-// The needed rights are list and watch of Secrets, in the given namespaces or in all. Only what
+// The needed rights are list and watch of Secrets, in the namespaces or in all. Only what
 // the form uses of a Secret's data is held.
 func Secrets(home *kates.Client, options SecretOptions) fleet.Source {
 	s, err := newSecrets(home, options)
@@ -86,6 +93,8 @@ type secrets struct {
 	keys   []string // of the data that is held
 	member func(*secrets, *kates.Secret) fleet.Member
 	query  kates.Query
+	names  names
+	terms  terms
 }
 
 func newSecrets(client *kates.Client, o SecretOptions) (*secrets, error) {
@@ -93,6 +102,10 @@ func newSecrets(client *kates.Client, o SecretOptions) (*secrets, error) {
 		return nil, errNoHome
 	}
 	s := &secrets{SecretOptions: o, home: client, query: kates.Query{Name: "Secrets"}}
+	var err error
+	if s.terms, err = newTerms(o.Allow, o.Hosts); err != nil {
+		return nil, err
+	}
 	selectors := []string{}
 	if o.LabelSelector != "" {
 		selectors = append(selectors, o.LabelSelector)
@@ -117,12 +130,15 @@ func newSecrets(client *kates.Client, o SecretOptions) (*secrets, error) {
 	case ArgoCD:
 		selectors = append(selectors, argoLabel+"=cluster")
 		s.keys, s.member = argoKeys, (*secrets).argo
+		if len(o.Namespaces) == 0 {
+			s.Namespaces = []string{argoNamespace}
+		}
 	default:
 		return nil, fmt.Errorf("there is no form %q of Secrets", o.Form)
 	}
 	s.query.LabelSelector = strings.Join(selectors, ",")
 	s.query.Transform = kates.TransformOf(s.strip)
-	s.query = narrow(s.query, o.Namespaces)
+	s.query = narrow(s.query, s.Namespaces)
 	return s, nil
 }
 
@@ -162,7 +178,7 @@ func clusterAPIName(secret *kates.Secret) string {
 }
 
 func (s *secrets) members(all []*kates.Secret) []fleet.Member {
-	var members named
+	var claims []claim
 	for _, secret := range byAge(all) {
 		name := s.nameOf(secret)
 		if name == "" || !live(secret) {
@@ -174,9 +190,9 @@ func (s *secrets) members(all []*kates.Secret) []fleet.Member {
 		if m.Err != nil {
 			m.Err = fmt.Errorf("%s: %w", where, m.Err)
 		}
-		members.add(where, m)
+		claims = append(claims, claim{where, m})
 	}
-	return members.members
+	return s.names.settle(claims)
 }
 
 // nameOf returns the name of a Secret's cluster, or "" if it is none.
@@ -200,18 +216,18 @@ func (s *secrets) nameOf(secret *kates.Secret) string {
 
 // plain makes a member of a Secret that has a kubeconfig.
 func (s *secrets) plain(secret *kates.Secret) fleet.Member {
-	return kubeconfigMember(secret, s.Key, s.Allow)
+	return kubeconfigMember(secret, s.Key, s.terms)
 }
 
 // kubeconfigMember makes a member of the kubeconfig that a Secret has under a key.
-func kubeconfigMember(secret *kates.Secret, key string, allow Allow) fleet.Member {
+func kubeconfigMember(secret *kates.Secret, key string, terms terms) fleet.Member {
 	m := fleet.Member{Labels: maps.Clone(secret.Labels)}
 	text, ok := secret.Data[key]
 	if !ok {
 		m.Err = fmt.Errorf("it has no data under %q", key)
 		return m
 	}
-	m.Config, m.Version, m.Err = fromText(text, "", allow)
+	m.Config, m.Version, m.Err = fromText(text, "", terms)
 	return m
 }
 

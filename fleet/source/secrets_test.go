@@ -138,7 +138,7 @@ func TestArgoCDsSecretsAreClusters(t *testing.T) {
 	})
 }
 
-// The older of two counts, so that nobody takes a name away.
+// Of two that are there at first, the older counts.
 func TestOfTwoSecretsForOneClusterTheOlderCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		older, younger := argoSecret("a", "https://127.0.0.1:1", "{}"), argoSecret("a", "https://127.0.0.1:2", "{}")
@@ -146,8 +146,8 @@ func TestOfTwoSecretsForOneClusterTheOlderCounts(t *testing.T) {
 		older.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
 		younger.CreationTimestamp = metav1.NewTime(time.Now())
 		home := newHome(t, older, younger)
-		r := run(t, Secrets(home.Client, SecretOptions{Form: ArgoCD}))
-		f := newFleet(t, Secrets(home.Client, SecretOptions{Form: ArgoCD, Name: func(*kates.Secret) string { return "a" }}))
+		r := run(t, Secrets(home.Client, SecretOptions{Form: ArgoCD, Hosts: loopback}))
+		f := newFleet(t, Secrets(home.Client, SecretOptions{Form: ArgoCD, Hosts: loopback, Name: func(*kates.Secret) string { return "a" }}))
 		synctest.Wait()
 		r.is(t, "a!", "a=https://127.0.0.1:1")
 		want := `cluster "a" is that of Secret argocd/z: Secret argocd/b names it too`

@@ -15,6 +15,9 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
+// loopback is where the clusters of tests are that a fleet connects to.
+var loopback = []string{"127.0.0.0/8"}
+
 // canary is in every credential of these tests, and must be in no error.
 const canary = "c4n4ry"
 

@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
+
+	"github.com/kates-go/kates/internal/dial"
 )
 
 // Connection is what a client has of one REST configuration: an HTTP client with connections of
@@ -64,7 +66,7 @@ func Connect(config *rest.Config) (*Connection, error) {
 }
 
 func nameOf(config *rest.Config) string {
-	if config.Dial != nil || config.Transport != nil || config.Proxy != nil {
+	if config.Dial != nil && !dial.Guarded(config.Dial) || config.Transport != nil || config.Proxy != nil {
 		return rand.Text()
 	}
 	return fmt.Sprintf("%q", []string{config.Host, config.APIPath, config.TLSClientConfig.ServerName})

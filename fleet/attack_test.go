@@ -1,0 +1,63 @@
+package fleet
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// A source whose objects strangers write takes no name away that another source, or the program,
+// has given to a cluster.
+func TestASourceTakesNoNameThatIsInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two := make(scripted), make(scripted)
+		f := newFleet(t, Options{Sources: []Source{one, two}})
+		victim, evil, own := newCluster(t, "1").Client, newCluster(t, "2").Client, newCluster(t, "3").Client
+		one <- nil
+		two <- []Member{{Name: "x", Client: victim}}
+		if err := f.Set(Member{Name: "y", Client: own}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		x, y := f.Cluster("x"), f.Cluster("y")
+		one <- []Member{{Name: "x", Client: evil}, {Name: "y", Client: evil}}
+		synctest.Wait()
+		if f.Cluster("x") != x || f.Cluster("y") != y || x.Client() != victim || y.Client() != own {
+			t.Fatalf("a name is taken away: %s", f.Status())
+		}
+		if err := f.Status().Err(); err == nil || !strings.Contains(err.Error(), "is left out") {
+			t.Errorf("the status: %v", err)
+		}
+		two <- []Member{{Name: "x", Client: victim}, {Name: "z", Client: victim}}
+		synctest.Wait()
+		if f.Cluster("x") != x {
+			t.Error("its own source has taken the name away")
+		}
+		two <- nil
+		synctest.Wait()
+		if f.Cluster("x").Client() != evil {
+			t.Error("a free name goes to nobody")
+		}
+		two <- []Member{{Name: "x", Client: victim}}
+		synctest.Wait()
+		if f.Cluster("x").Client() != evil {
+			t.Error("who has the name now does not keep it")
+		}
+	})
+}
+
+// It does not matter which source speaks first after a start.
+func TestTheFirstWordOfAnEarlierSourceCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two := make(scripted), make(scripted)
+		f := newFleet(t, Options{Sources: []Source{one, two}})
+		a, b := newCluster(t, "1").Client, newCluster(t, "2").Client
+		two <- []Member{{Name: "x", Client: b}}
+		synctest.Wait()
+		one <- []Member{{Name: "x", Client: a}}
+		synctest.Wait()
+		if f.Cluster("x").Client() != a {
+			t.Errorf("the later source has the name: %s", f.Status())
+		}
+	})
+}
