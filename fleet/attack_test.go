@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"unicode"
 )
 
 // A source whose objects strangers write takes no name away that another source, or the program,
@@ -60,4 +61,24 @@ func TestTheFirstWordOfAnEarlierSourceCounts(t *testing.T) {
 			t.Errorf("the later source has the name: %s", f.Status())
 		}
 	})
+}
+
+func TestTheStatusOfAFleetDoesNothingToATerminal(t *testing.T) {
+	const words = "no\x1b[2J\nFAKE  up\u202egnirts\u2066\u009b"
+	s := Status{
+		Sources:  []SourceStatus{{Name: words, Error: words}},
+		Clusters: []ClusterStatus{{Name: words, UID: words, Health: Health{Phase: "down", Error: words, Rotation: words}}, {Name: words, Health: Health{Rotation: words}}, {Name: words, Health: Health{Phase: Up}, Missing: words}},
+	}
+	targets := TargetsStatus{Watches: []TargetWatchStatus{{Cluster: words, Kind: words, Error: words, Watched: []string{words}}, {Cluster: words, Kind: words, Targets: 2}}}
+	for what, text := range map[string]string{"table": s.String(), "error": s.Err().Error(), "targets": targets.String(), "error of targets": targets.Err().Error()} {
+		for _, r := range text {
+			if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
+				t.Errorf("the %s has %U: %q", what, r, text)
+				break
+			}
+		}
+		if strings.Contains(text, "\nFAKE") {
+			t.Errorf("a line of the %s is another's: %s", what, text)
+		}
+	}
 }

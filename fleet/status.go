@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/plain"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -86,20 +87,20 @@ func (s Status) Err() error {
 	var errs []error
 	for _, from := range s.Sources {
 		if from.Error != "" {
-			errs = append(errs, fmt.Errorf("%s: %s", from.Name, from.Error))
+			errs = append(errs, fmt.Errorf("%s: %s", plain.Line(from.Name), plain.Line(from.Error)))
 		}
 	}
 	for _, c := range s.Clusters {
 		if c.Rotation != "" && c.Phase == "" {
-			errs = append(errs, fmt.Errorf("cluster %q has no configuration that can be used: %s", c.Name, c.Rotation))
+			errs = append(errs, fmt.Errorf("cluster %q has no configuration that can be used: %s", c.Name, plain.Line(c.Rotation)))
 		} else if c.Rotation != "" {
-			errs = append(errs, fmt.Errorf("cluster %q: its newest configuration is not in use: %s", c.Name, c.Rotation))
+			errs = append(errs, fmt.Errorf("cluster %q: its newest configuration is not in use: %s", c.Name, plain.Line(c.Rotation)))
 		}
 		switch {
 		case c.Phase != Up && c.Phase != "":
-			errs = append(errs, fmt.Errorf("cluster %q is %s since %s: %s", c.Name, c.Phase, c.Since.Format(time.RFC3339), c.Error))
+			errs = append(errs, fmt.Errorf("cluster %q is %s since %s: %s", c.Name, c.Phase, c.Since.Format(time.RFC3339), plain.Line(c.Error)))
 		case c.Phase == Up && c.Missing != "":
-			errs = append(errs, fmt.Errorf("cluster %q is missing: %s", c.Name, c.Missing))
+			errs = append(errs, fmt.Errorf("cluster %q is missing: %s", c.Name, plain.Line(c.Missing)))
 		case c.Watches.Err() != nil:
 			errs = append(errs, fmt.Errorf("cluster %q: %w", c.Name, c.Watches.Err()))
 		}
@@ -113,7 +114,7 @@ func (s Status) String() string {
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "SOURCE\tCLUSTERS\tERROR")
 	for _, from := range s.Sources {
-		fmt.Fprintf(w, "%s\t%d\t%s\n", from.Name, from.Clusters, from.Error)
+		plain.Fprintf(w, "%s\t%d\t%s\n", from.Name, from.Clusters, from.Error)
 	}
 	_ = w.Flush()
 	fmt.Fprintln(w, "CLUSTER\tSTATE\tSINCE\tQUERIES\tOBJECTS\tUID\tERROR")
@@ -131,7 +132,7 @@ func (s Status) String() string {
 		if c.Phase == Up && c.Missing != "" {
 			why = strings.TrimSuffix("missing: "+c.Missing+"; "+why, "; ")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", c.Name, cmp.Or(string(c.Phase), "no client"), age(c.Since), len(c.Watches.Queries), objects, c.UID, why)
+		plain.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", c.Name, cmp.Or(string(c.Phase), "no client"), age(c.Since), len(c.Watches.Queries), objects, c.UID, why)
 	}
 	_ = w.Flush() // a strings.Builder does not fail
 	return b.String()

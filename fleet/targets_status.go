@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/kates-go/kates/internal/plain"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -101,9 +102,9 @@ func (s TargetsStatus) Err() error {
 	for _, w := range s.Watches {
 		switch {
 		case w.Error != "":
-			errs = append(errs, fmt.Errorf("%s in cluster %q: %s", w.Kind, w.Cluster, w.Error))
+			errs = append(errs, fmt.Errorf("%s in cluster %q: %s", plain.Line(w.Kind), w.Cluster, plain.Line(w.Error)))
 		case w.Known < w.Targets:
-			errs = append(errs, fmt.Errorf("%s in cluster %q: %d of %d targets are known", w.Kind, w.Cluster, w.Known, w.Targets))
+			errs = append(errs, fmt.Errorf("%s in cluster %q: %d of %d targets are known", plain.Line(w.Kind), w.Cluster, w.Known, w.Targets))
 		}
 	}
 	return errors.Join(errs...)
@@ -119,8 +120,8 @@ func (s TargetsStatus) String() string {
 		if k.Changing {
 			state += ", changing"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%d\t%s\t%s\n", k.Cluster, k.Kind, k.Targets, k.Known, k.Idle, state,
-			k.Objects, strings.Join(k.Watched, "; "), strings.ReplaceAll(k.Error, "\n", "; "))
+		plain.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%d\t%s\t%s\n", k.Cluster, k.Kind, k.Targets, k.Known, k.Idle, state,
+			k.Objects, strings.Join(k.Watched, "; "), k.Error)
 	}
 	_ = w.Flush() // a strings.Builder does not fail
 	return b.String()

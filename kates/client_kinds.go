@@ -22,6 +22,7 @@ import (
 	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/kinds"
 	"github.com/kates-go/kates/internal/kinds/selectable"
+	"github.com/kates-go/kates/internal/plain"
 	"github.com/kates-go/kates/internal/reach"
 )
 
@@ -41,7 +42,7 @@ type UnknownKindError = kinds.UnknownKindError
 // ctx ends first. For a text that cannot be a kind ("", "a/b/c/d") it returns an error at once.
 func (c *Client) WaitFor(ctx context.Context, kind string) error {
 	if err := kinds.Check(kind); err != nil {
-		return fmt.Errorf("wait for %q: %w", kind, err)
+		return plain.Error(fmt.Errorf("wait for %q: %w", kind, err))
 	}
 	for {
 		_, err := c.core.kinds.Kind(ctx, kind)
@@ -50,7 +51,7 @@ func (c *Client) WaitFor(ctx context.Context, kind string) error {
 		}
 		keyed.Pause(ctx, time.Second, nil)
 		if ctx.Err() != nil {
-			return fmt.Errorf("wait for %q: %w (last: %w)", kind, ctx.Err(), err)
+			return plain.Error(fmt.Errorf("wait for %q: %w (last: %w)", kind, ctx.Err(), err))
 		}
 	}
 }
@@ -226,7 +227,7 @@ func while(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	return plain.Error(fmt.Errorf("%s: %w", what, err))
 }
 
 // ErrShared is returned by methods that are given, as the target, an object that a

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kates-go/kates/internal/asjson"
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/plain"
 	"github.com/kates-go/kates/internal/podlogs"
 	"github.com/kates-go/kates/internal/wire"
 )
@@ -77,7 +78,7 @@ func (c *Client) PodLogs(
 	ctx context.Context, pod *Pod, options *PodLogOptions, events chan<- LogEvent,
 ) error {
 	if err := c.podLogs(ctx, pod, options, events); err != nil {
-		return fmt.Errorf("read the log of a pod: %w", err)
+		return plain.Error(fmt.Errorf("read the log of a pod: %w", err))
 	}
 	return nil
 }

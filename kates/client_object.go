@@ -20,6 +20,7 @@ import (
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/heard"
 	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/plain"
 	"github.com/kates-go/kates/internal/wire"
 )
 
@@ -214,7 +215,7 @@ func (o *object) conflict(reason error) error {
 }
 
 func (o *object) failed(op operation, err error) error {
-	return heard.Error(fmt.Errorf("%s %s: %w", op, o, o.discreetly(err)))
+	return heard.Error(plain.Error(fmt.Errorf("%s %s: %w", op, o, o.discreetly(err))))
 }
 
 // at returns the dynamic client for the resource and the namespace of an object.

@@ -19,6 +19,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/jsonform"
 	objects "github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/plain"
 	"github.com/kates-go/kates/internal/wire"
 )
 
@@ -196,7 +197,7 @@ func fillFrom(target any, shown stream.Object) error {
 // lists are fetched in pages. A List does not change what watches show.
 func (c *Client) List(ctx context.Context, query Query, target any) error {
 	if err := jsonform.CheckListTarget(target); err != nil {
-		return fmt.Errorf("list: %w", err)
+		return plain.Error(fmt.Errorf("list: %w", err))
 	}
 	r, items, err := c.list(ctx, opList, query)
 	if err == nil {
@@ -219,7 +220,7 @@ func (c *Client) list(ctx context.Context, op operation, q Query) (stream.Resour
 	var none stream.Resource
 	compiled, err := c.compileOne(target{Query: q})
 	if err = cmp.Or(err, ctx.Err()); err != nil {
-		return none, nil, fmt.Errorf("%s %s: %w", op, q.Kind, err)
+		return none, nil, plain.Error(fmt.Errorf("%s %s: %w", op, q.Kind, err))
 	}
 	r, items, err := c.listAs(ctx, op, q, compiled)
 	if !misplaced(err) && !errors.Is(err, query.ErrUnfit) && !slices.ContainsFunc(items, func(u *Unstructured) bool {
@@ -240,15 +241,15 @@ func (c *Client) listAs(
 ) (r stream.Resource, items []*Unstructured, err error) {
 	mapping, err := c.core.kinds.Kind(ctx, q.Kind)
 	if err != nil {
-		return r, nil, fmt.Errorf("%s: %w", op, err)
+		return r, nil, plain.Error(fmt.Errorf("%s: %w", op, err))
 	}
 	r = c.resource(ctx, mapping)
 	if err := cmp.Or(q.suits(r), c.core.server.checkList(r, q)); err != nil {
-		return r, nil, fmt.Errorf("%s: %w", op, err)
+		return r, nil, plain.Error(fmt.Errorf("%s: %w", op, err))
 	}
 	items, err = c.listAll(ctx, r, compiled)
 	if err != nil {
-		return r, nil, fmt.Errorf("%s %s: %w", op, r.Resource, err)
+		return r, nil, plain.Error(fmt.Errorf("%s %s: %w", op, r.Resource, err))
 	}
 	return r, items, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/plain"
 )
 
 // State is the state of a query's watch.
@@ -129,7 +130,7 @@ func (s Status) Err() error {
 		if text == "" {
 			text = "not complete yet"
 		}
-		errs = append(errs, fmt.Errorf("query %q (%s): %s: %s", q.Name, q.Kind, q.State, text))
+		errs = append(errs, fmt.Errorf("query %q (%s): %s: %s", q.Name, plain.Line(q.Kind), q.State, plain.Line(text)))
 	}
 	return errors.Join(append(errs, s.leaseErrs()...)...)
 }
@@ -140,7 +141,7 @@ func (s Status) String() string {
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "QUERY\tKIND\tSTATE\tSINCE\tLAG\tOBJECTS\tINVALID\tPENDING\tRESTARTS\tVERSION\tERROR")
 	for _, q := range s.Queries {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", q.Name, q.what(), q.state(),
+		plain.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", q.Name, q.what(), q.state(),
 			time.Since(q.Since).Truncate(time.Second), q.Lag.Truncate(time.Second), q.Objects, q.Invalid, q.Pending, q.Restarts, q.Version, q.Error)
 	}
 	_ = w.Flush()
@@ -289,12 +290,12 @@ func textOf(err error) string {
 func (s Status) leaseErrs() (errs []error) {
 	for _, l := range s.Leaders {
 		if l.Error != "" {
-			errs = append(errs, fmt.Errorf("lease %s: %s", l.Lease, l.Error))
+			errs = append(errs, fmt.Errorf("lease %s: %s", plain.Line(l.Lease), plain.Line(l.Error)))
 		}
 	}
 	for _, m := range s.Shards {
 		if m.Error != "" {
-			errs = append(errs, fmt.Errorf("shards %s: %s", m.Group, m.Error))
+			errs = append(errs, fmt.Errorf("shards %s: %s", plain.Line(m.Group), plain.Line(m.Error)))
 		}
 	}
 	return errs
@@ -306,13 +307,13 @@ func (s Status) printLeases(w *tabwriter.Writer) {
 		fmt.Fprintln(w, "LEASE\tIDENTITY\tLEADING\tHOLDER\tSINCE\tERROR")
 	}
 	for _, l := range s.Leaders {
-		fmt.Fprintf(w, "%s\t%s\t%t\t%s\t%s\t%s\n", l.Lease, l.Identity, l.Leading, l.Holder, age(l.Since), l.Error)
+		plain.Fprintf(w, "%s\t%s\t%t\t%s\t%s\t%s\n", l.Lease, l.Identity, l.Leading, l.Holder, age(l.Since), l.Error)
 	}
 	if len(s.Shards) > 0 {
 		fmt.Fprintln(w, "SHARDS\tIDENTITY\tMEMBER\tMEMBERS\tKEYS\tPART\tSINCE\tSTREAMS\tERROR")
 	}
 	for _, m := range s.Shards {
-		fmt.Fprintf(w, "%s\t%s\t%t\t%d\t%d\t%s\t%s\t%s\t%s\n", m.Group, m.Identity, m.Member, m.Members, m.Keys, m.part(), age(m.Since), m.Streams, m.Error)
+		plain.Fprintf(w, "%s\t%s\t%t\t%d\t%d\t%s\t%s\t%s\t%s\n", m.Group, m.Identity, m.Member, m.Members, m.Keys, m.part(), age(m.Since), m.Streams, m.Error)
 	}
 }
 

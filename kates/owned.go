@@ -13,6 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/applied"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/kinds"
+	"github.com/kates-go/kates/internal/plain"
 )
 
 // ErrNotOwned: an object of that name exists and does not belong to this set.
@@ -224,7 +225,7 @@ type ownedApply struct {
 
 func (a *ownedApply) fail(err error) {
 	if err != nil {
-		a.errs = append(a.errs, err)
+		a.errs = append(a.errs, plain.Error(err))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lease/shards"
+	"github.com/kates-go/kates/internal/plain"
 )
 
 // A RunOption configures a [Run], a [RunEach], or a controller (package controller). A [Query], a
@@ -279,9 +280,9 @@ func newPanicError(p *guard.Panic) error {
 // withPanic returns an error in which the user finds a [*PanicError], if a function panicked.
 func withPanic(err error) error {
 	if p := (*guard.Panic)(nil); errors.As(err, &p) {
-		return &panicked{err, newPanicError(p)}
+		return &panicked{plain.Error(err), newPanicError(p)}
 	}
-	return err
+	return plain.Error(err)
 }
 
 // panicked is an error because of a panic.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	names "github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/plain"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -169,7 +170,7 @@ func (s *Snapshots[S]) Replace(ctx context.Context, queries ...Query) error {
 }
 
 // because adds to the error of an end what was incomplete.
-func (w *watching) because(err error) error { return endedWithout(w.acc.Ready(), err) }
+func (w *watching) because(err error) error { return plain.Error(endedWithout(w.acc.Ready(), err)) }
 
 // endedWithout adds to the error of an end what is missing, if the error does not say it.
 func endedWithout(missing, err error) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/plain"
 	"github.com/kates-go/kates/internal/watchdog"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -286,9 +287,9 @@ func (c *Collector[S]) Ready() error {
 	}
 	var why []string
 	for _, st := range c.incomplete() {
-		text := fmt.Sprintf("query %q (%s): %s", st.Name, st.Kind, st.State)
+		text := fmt.Sprintf("query %q (%s): %s", st.Name, plain.Line(st.Kind), st.State)
 		if st.Error != "" {
-			text += ": " + st.Error
+			text += ": " + plain.Line(st.Error)
 		}
 		why = append(why, text)
 	}

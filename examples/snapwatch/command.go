@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kates-go/kates/examples/snapwatch/output"
+	"github.com/kates-go/kates/internal/plain"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/configflags"
 )
@@ -250,11 +251,11 @@ func oneDash(args []string) []string {
 func message(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Reason != "" {
-		return clean(fmt.Sprintf("Error from server (%s): %s", status.Status().Reason, status.Status().Message))
+		return plain.Line(fmt.Sprintf("Error from server (%s): %s", status.Status().Reason, status.Status().Message))
 	}
 	lines := strings.Split("error: "+err.Error(), "\n")
 	for i := range lines {
-		lines[i] = clean(lines[i])
+		lines[i] = plain.Line(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }

@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/kates-go/kates/examples/snapwatch/model"
+	"github.com/kates-go/kates/internal/plain"
 )
 
 // line is a snapshot in one line:
@@ -98,7 +98,7 @@ func (p *progress) note(picture model.Picture) {
 }
 
 func (p *progress) tell(format string, args ...any) {
-	fmt.Fprintln(p.out, clean(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(p.out, plain.Line(fmt.Sprintf(format, args...)))
 }
 
 func because(text string) string {
@@ -106,17 +106,4 @@ func because(text string) string {
 		return ""
 	}
 	return ": " + text
-}
-
-// clean takes out what a terminal would obey: an error may have any text of a server in it.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case unicode.IsControl(r):
-			return '?'
-		}
-		return r
-	}, text)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kates-go/kates/examples/snapwatch/output"
 	"github.com/kates-go/kates/examples/snapwatch/until"
+	"github.com/kates-go/kates/internal/plain"
 )
 
 // mostUnmet is how many objects a time-out names.
@@ -92,7 +93,7 @@ func (w *waiter) timedOut(watch *watch, f frame) error {
 			lines = append(lines, fmt.Sprintf("  and %d more", len(w.unmet)-i))
 			break
 		}
-		lines = append(lines, "  "+clean(u.What+": "+u.Why))
+		lines = append(lines, "  "+plain.Line(u.What+": "+u.Why))
 	}
 	return fmt.Errorf("%s", strings.Join(lines, "\n"))
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/keyed"
+	"github.com/kates-go/kates/internal/plain"
 )
 
 // Check is one thing that was checked.
@@ -72,11 +73,11 @@ func textOf(name string, all []Check) (text string, ok bool) {
 	result := "passed"
 	for _, c := range all {
 		if c.Err == nil {
-			fmt.Fprintf(&b, "[+]%s ok\n", c.Name)
+			plain.Fprintf(&b, "[+]%s ok\n", c.Name)
 			continue
 		}
 		result = "failed"
-		fmt.Fprintf(&b, "[-]%s failed: %s\n", c.Name, c.Brief)
+		plain.Fprintf(&b, "[-]%s failed: %s\n", c.Name, c.Brief)
 	}
 	fmt.Fprintf(&b, "%s check %s\n", name, result)
 	return b.String(), result == "passed"

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+
+	"github.com/kates-go/kates/internal/plain"
 )
 
 // served is the result of one reading of discovery: the resources that the server serves, the
@@ -89,7 +91,9 @@ func newServed(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, err e
 
 // Said returns an error of discovery with a text that says why. client-go's own is "unknown" if the
 // server has refused, because client-go does not read the body of that answer.
-func Said(err error) error {
+func Said(err error) error { return plain.Error(said(err)) }
+
+func said(err error) error {
 	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
 	switch {
 	case partial:

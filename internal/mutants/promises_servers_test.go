@@ -29,10 +29,10 @@ var clusters = []mutant{
 	},
 	{
 		name: "a half-written file removes its cluster", says: "a file that is half written removes no cluster",
-		in: "membersOf", caught: "TestAHalfWrittenFileRemovesNothing",
-		old: `all.add("file "+name, files[name].member)`,
+		in: "claimsOf", caught: "TestAHalfWrittenFileRemovesNothing",
+		old: `all = append(all, claim{"file " + name, files[name].member})`,
 		new: `if files[name].member.Err == nil {
-				all.add("file "+name, files[name].member)
+				all = append(all, claim{"file " + name, files[name].member})
 			}`,
 	},
 	{

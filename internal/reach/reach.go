@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/kates-go/kates/internal/heard"
+	"github.com/kates-go/kates/internal/plain"
 )
 
 // unreachable is an error whose text is reordered. It unwraps to the original error, so errors.Is
@@ -37,8 +38,8 @@ func (u *unreachable) Unwrap() error { return u.err }
 //	run x: watch y: Get "https://a:1/api": dial tcp a:1: connect: connection refused
 //	cannot reach the API server at https://a:1: dial tcp a:1: connect: connection refused (run x: watch y)
 //
-// Any answer of the server means that it can be reached.
-func First(err error) error { return heard.Error(first(err)) }
+// Any answer of the server means that it can be reached. What a terminal would obey is escaped.
+func First(err error) error { return heard.Error(plain.Error(first(err))) }
 
 func first(err error) error {
 	var inner *unreachable

@@ -27,7 +27,7 @@ func WithinServer(hc *http.Client) *http.Client {
 		case len(via) >= maxRedirects:
 			return fmt.Errorf("%d redirects", len(via))
 		case asked.Method != http.MethodGet || !sameServer(asked.URL, to.URL):
-			return fmt.Errorf("the server redirects to %s://%s: not followed", to.URL.Scheme, to.URL.Host)
+			return fmt.Errorf("the server redirects to %s: not followed", &url.URL{Scheme: to.URL.Scheme, Host: to.URL.Host})
 		}
 		return nil
 	}

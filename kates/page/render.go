@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/kates-go/kates/internal/plain"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/inspect"
 )
@@ -220,5 +222,5 @@ func (a *answer) render(w http.ResponseWriter) {
 		http.Error(w, fmt.Sprintf("The page cannot be made: %T.", err), http.StatusInternalServerError)
 		return
 	}
-	_, _ = w.Write(body.Bytes()) // the reader has gone
+	_, _ = io.WriteString(w, plain.Text(body.String())) // the reader has gone
 }

@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/kates-go/kates/internal/plain"
 )
 
 //go:embed assets
@@ -41,7 +43,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if host := hostOf(r); !p.mayBe(host) {
-		http.Error(w, "The status page is not for the host name "+printable(host)+". A program that is reached by this name "+
+		http.Error(w, "The status page is not for the host name "+plain.Line(host[:min(len(host), 100)])+". A program that is reached by this name "+
 			"gives it to page.Hosts.", http.StatusForbidden)
 		return
 	}
@@ -146,14 +148,4 @@ func fromAnotherSite(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return (site == "cross-site" || site == "same-site") &&
 		(r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document")
-}
-
-// printable is a host name without what no host name has.
-func printable(host string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, host[:min(len(host), 100)])
 }

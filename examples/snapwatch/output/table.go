@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/kates-go/kates/internal/plain"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -81,6 +82,9 @@ func rows(k Kind, several bool, now time.Time) *metav1.Table {
 		status := kates.StatusOf(o)
 		cells = append(cells, name, string(status.Phase), age(o.GetCreationTimestamp(), now),
 			o.GetResourceVersion(), status.Message)
+		for i, cell := range cells {
+			cells[i] = plain.Line(cell.(string))
+		}
 		t.Rows = append(t.Rows, metav1.TableRow{Cells: cells})
 	}
 	return t
@@ -118,7 +122,7 @@ func (p *deltas) Print(w io.Writer, s Snapshot) error {
 				kind = k.Kind
 			}
 		}
-		fmt.Fprintf(&b, deltaLine, fmt.Sprint(s.Number), d.DeltaType, namespace, Name(kind, d.Name),
+		plain.Fprintf(&b, deltaLine, fmt.Sprint(s.Number), d.DeltaType, namespace, Name(kind, d.Name),
 			d.ResourceVersion)
 	}
 	_, err := w.Write(b.Bytes())

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kates-go/kates/examples/snapwatch/model"
+	"github.com/kates-go/kates/internal/plain"
 )
 
 // The colours, of the eight that each terminal has in its own shades.
@@ -91,7 +91,7 @@ func (s *Screen) header(p model.Picture) string {
 	case s.over:
 		right += "  THE REPLAY IS OVER"
 	}
-	left := "snapwatch  " + clean(s.Where)
+	left := "snapwatch  " + plain.Line(s.Where)
 	if gap := s.width - ansi.StringWidth(left) - ansi.StringWidth(right); gap >= 2 {
 		return s.paint(bold, left) + strings.Repeat(" ", gap) + right
 	}
@@ -112,7 +112,7 @@ type column struct {
 }
 
 var columns = []column{
-	{"KIND", false, 0, func(k model.Kind) string { return clean(k.Name) }},
+	{"KIND", false, 0, func(k model.Kind) string { return plain.Line(k.Name) }},
 	{"STATE", false, 0, func(k model.Kind) string { return k.State }},
 	{"OBJECTS", true, 0, objects},
 	{"CHANGED", false, 44, changed},
@@ -201,7 +201,7 @@ func (s *Screen) patience(kind int) int {
 
 // trouble is the error of a kind, in so many lines at most.
 func (s *Screen) trouble(k model.Kind, most int) []string {
-	lines := strings.Split(ansi.Wrap(clean(k.Error), max(10, s.width-6), " "), "\n")
+	lines := strings.Split(ansi.Wrap(plain.Line(k.Error), max(10, s.width-6), " "), "\n")
 	if len(lines) > most {
 		lines = lines[:most]
 		lines[most-1] += "…"
@@ -245,7 +245,7 @@ func row(columns []column, widths []int, cells []string, paint func(int, string)
 func (s *Screen) list(p model.Picture, room int) []string {
 	title := "CHANGES"
 	if s.kind >= 0 && s.kind < len(p.Kinds) {
-		title += " of " + clean(p.Kinds[s.kind].Name)
+		title += " of " + plain.Line(p.Kinds[s.kind].Name)
 	}
 	s.rows = room
 	s.bound() // the list may have grown
@@ -261,7 +261,7 @@ func (s *Screen) list(p model.Picture, room int) []string {
 			name = c.Namespace + "/" + c.Name
 		}
 		lines = append(lines, fmt.Sprintf("  %s  #%-4d %s  %s  %s", c.At.Format(time.TimeOnly), c.Snapshot,
-			s.paint(sign(c.Type), string(c.Type)), clean(p.Kinds[c.Kind].Name), clean(name)))
+			s.paint(sign(c.Type), string(c.Type)), plain.Line(p.Kinds[c.Kind].Name), plain.Line(name)))
 	}
 	if len(all) == 0 {
 		lines = append(lines, "  none yet")
@@ -279,17 +279,4 @@ func short(d time.Duration) string {
 		return d.Truncate(time.Second).String()
 	}
 	return strings.TrimSuffix(d.Truncate(time.Minute).String(), "0s")
-}
-
-// clean takes out what a terminal would obey: an error may have any text of a server in it.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case unicode.IsControl(r):
-			return '?'
-		}
-		return r
-	}, text)
 }
