@@ -288,11 +288,13 @@ func (a *ownedApply) owns(ctx context.Context, w *applied.Wanted, fields []byte,
 // check compares what is applied with an object that is shown, or nil.
 func (a *ownedApply) check(ctx context.Context, w *applied.Wanted, now Object) *applied.Check {
 	core := a.client.core
-	return &applied.Check{
+	check := &applied.Check{
+		Owners: w.Owners,
 		Detail: a.set.DetailOf(w.Resource.Kind, now), AsGiven: now != nil && applied.HasValues(w.Given, now),
 		Whole: func(path fieldpath.Path, part any) bool {
 			return core.kinds.Whole(ctx, w.Resource.Kind, path, part)
 		},
+		Shown: sync.OnceValue(func() map[string]any { return jsonform.Normalized(core.scheme, w.Resource.Kind, w.Object.Object) }),
 		Live: sync.OnceValue(func() map[string]any {
 			if u, ok := now.(*Unstructured); ok {
 				return u.Object
@@ -304,6 +306,10 @@ func (a *ownedApply) check(ctx context.Context, w *applied.Wanted, now Object) *
 			return u.Object
 		}),
 	}
+	if now != nil {
+		check.Now = now
+	}
+	return check
 }
 
 // recalls reports whether a list of metadata shows that the object is as it is applied. It may

@@ -1,6 +1,9 @@
 package applied
 
 import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,8 +35,9 @@ func (s *Set) DetailOf(kind schema.GroupVersionKind, now Object) Detail {
 	return ShownContent
 }
 
-// kept reports whether the live object still has a part that its applier owns, as far as is
-// known. The managedFields of a custom kind do not tell. Suppose the schema lacks a field for a
+// kept reports whether the live object still has a part that its applier owns, with its value, as
+// far as is known. The managedFields do not tell. Another program may have applied another value
+// under the name of the same manager. And suppose the schema of a custom kind lacks a field for a
 // while. Any write to the object then drops the field, but not the record of its owner. When the
 // schema has the field again, its value is lost, or is the default.
 func (o *Check) kept(part any) bool {
@@ -42,9 +46,41 @@ func (o *Check) kept(part any) bool {
 	}
 	here := partAt(o.Live(), o.path)
 	if o.Detail == ShownContent {
-		return here != nil || zero(part)
+		if shown := partAt(o.shown(), o.path); shown != nil {
+			part = shown
+		}
+		if zero(part) {
+			return here == nil || zero(here)
+		}
 	}
 	return contains(here, part)
+}
+
+func (o *Check) shown() map[string]any {
+	if o.Shown == nil {
+		return nil
+	}
+	return o.Shown()
+}
+
+// keepsMetadata reports whether the live object has the labels, annotations and owners that are
+// applied. The rest of the metadata has no values beside its keys.
+func (o *Check) keepsMetadata(applied map[string]any) bool {
+	if o.Now == nil {
+		return true
+	}
+	for field, live := range map[string]map[string]string{"labels": o.Now.GetLabels(), "annotations": o.Now.GetAnnotations()} {
+		values, _ := applied[field].(map[string]any)
+		for name, value := range values {
+			if live[name] != value {
+				return false
+			}
+		}
+	}
+	live := o.Now.GetOwnerReferences()
+	return !slices.ContainsFunc(o.Owners, func(want metav1.OwnerReference) bool {
+		return !slices.ContainsFunc(live, func(r metav1.OwnerReference) bool { return equality.Semantic.DeepEqual(r, want) })
+	})
 }
 
 func (o *Check) inMetadata() bool {

@@ -10,8 +10,10 @@
 //
 // If the annotation fits what is to be applied, and the applier owns every part of it and nothing
 // else, the server has only two things left to do. It would restore the order of list items,
-// which has no owner, and restore what a schema change has lost, which nothing reports. [Check]
-// compares both with the live object. Which parts are owned as a whole only, the kind's OpenAPI
+// which has no owner, and restore values: a schema change has lost them, or another writer has
+// applied others under the name of the same manager, which no owner shows. [Check] compares these
+// with the live object, as far as that is known. What is more in a part that is owned as a whole
+// passes for a default of the server, but for selectors of labels. Which parts are owned as a whole only, the kind's OpenAPI
 // document says; the managedFields cannot.
 //
 // Watches of Go types drop the managedFields. What the client's manager has applied is read before

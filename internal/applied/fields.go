@@ -27,8 +27,14 @@ func FieldsOf(manager string, entries []metav1.ManagedFieldsEntry) []byte {
 type Check struct {
 	// Whole reports whether a map or a list can be owned only as a whole.
 	Whole func(path fieldpath.Path, part any) bool
+	// Now has the metadata of the live object, nil if they are not known. Owners are applied.
+	Now    metav1.Object
+	Owners []metav1.OwnerReference
 	// Live returns the live object, as far as it is known.
 	Live func() map[string]any
+	// Shown returns the applied object as the server shows it: quantities and times have one form.
+	// It is nil where that is not known.
+	Shown func() map[string]any
 	// Detail is how much of it is known.
 	Detail Detail
 	// AsGiven says that the live object has all applied values outside the metadata, and the items
@@ -74,6 +80,9 @@ func (o *Check) ownsJust(set *fieldpath.Set, applied *unstructured.Unstructured,
 	object := maps.Clone(applied.Object)
 	metadata, ok := object["metadata"].(map[string]any)
 	if !ok {
+		return false
+	}
+	if !o.keepsMetadata(metadata) {
 		return false
 	}
 	metadata = maps.Clone(metadata)

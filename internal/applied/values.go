@@ -3,6 +3,7 @@ package applied
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -12,7 +13,8 @@ import (
 // HasValues reports whether a live object certainly has every value of the given one outside the
 // metadata, at the same place. It is false for objects of different Go types. It compares what
 // JSON would compare at ten times the cost. Values that are zero in a field of a struct say
-// nothing, as there.
+// nothing, as there, unless JSON has them. A selector is compared as a whole: if it is empty, it
+// selects everything.
 func HasValues(given, live Object) bool {
 	a, b := reflect.ValueOf(given), reflect.ValueOf(live)
 	if a.Kind() != reflect.Pointer || a.IsNil() || b.Kind() != reflect.Pointer || b.IsNil() ||
@@ -25,6 +27,9 @@ func HasValues(given, live Object) bool {
 		case reflect.TypeFor[metav1.TypeMeta](), reflect.TypeFor[metav1.ObjectMeta]():
 			continue
 		}
+		if a.Type().Field(i).Name == "Status" && a.Field(i).IsZero() { // it is not applied
+			continue
+		}
 		if !within(a.Field(i), b.Field(i)) {
 			return false
 		}
@@ -35,7 +40,7 @@ func HasValues(given, live Object) bool {
 // within reports whether a value is zero, or its parts are within those of another value of its
 // type. Lists have as many items.
 func within(given, live reflect.Value) bool {
-	if opaque(given.Type()) {
+	if opaque(given.Type()) || given.Type() == reflect.TypeFor[metav1.LabelSelector]() {
 		return equality.Semantic.DeepEqual(given.Interface(), live.Interface())
 	}
 	switch given.Kind() {
@@ -45,8 +50,9 @@ func within(given, live reflect.Value) bool {
 		}
 		return same(given.Elem(), live.Elem())
 	case reflect.Struct:
+		written := written(given.Type())
 		for i := range given.NumField() {
-			if !within(given.Field(i), live.Field(i)) {
+			if written[i] && !same(given.Field(i), live.Field(i)) || !within(given.Field(i), live.Field(i)) {
 				return false
 			}
 		}
@@ -103,7 +109,23 @@ func opaque(typ reflect.Type) bool {
 	return known.(bool)
 }
 
+// written says which fields of a struct are scalars that its JSON has although they are zero.
+func written(typ reflect.Type) []bool {
+	known, ok := writes.Load(typ)
+	if !ok {
+		are := make([]bool, typ.NumField())
+		for i := range are {
+			name, options, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+			scalar := typ.Field(i).Type.Kind() <= reflect.Float64 || typ.Field(i).Type.Kind() == reflect.String
+			are[i] = scalar && name != "-" && name != "" && !strings.Contains(options, "omit")
+		}
+		known, _ = writes.LoadOrStore(typ, are)
+	}
+	return known.([]bool)
+}
+
 var (
+	writes    sync.Map // reflect.Type to []bool
 	opaques   sync.Map // reflect.Type to bool
 	marshaler = reflect.TypeFor[json.Marshaler]()
 )

@@ -40,7 +40,6 @@ func shown() *appsv1.Deployment {
 	d.UID, d.ResourceVersion, d.CreationTimestamp = "u", "5", metav1.NewTime(time.Unix(1, 0))
 	d.Labels = nil // metadata does not count
 	d.Status.Replicas = 3
-	d.Spec.Selector.MatchLabels["more"] = "theirs"
 	c := &d.Spec.Template.Spec.Containers[0]
 	c.Ports[0].Protocol, c.Ports[1].Protocol = corev1.ProtocolTCP, corev1.ProtocolTCP
 	c.Resources.Requests["cpu"] = resource.MustParse("1")
@@ -54,6 +53,7 @@ func TestALiveObjectHasTheGivenValuesWithWhatTheServerAdds(t *testing.T) {
 	container := func(d *appsv1.Deployment) *corev1.Container { return &d.Spec.Template.Spec.Containers[0] }
 	for name, change := range map[string]func(d *appsv1.Deployment){
 		"another value":         func(d *appsv1.Deployment) { container(d).Image = "j" },
+		"more in a selector":    func(d *appsv1.Deployment) { d.Spec.Selector.MatchLabels["more"] = "theirs" },
 		"no value":              func(d *appsv1.Deployment) { container(d).Image = "" },
 		"not the zero":          func(d *appsv1.Deployment) { *d.Spec.Replicas = 1 },
 		"no zero":               func(d *appsv1.Deployment) { d.Spec.Replicas = nil },

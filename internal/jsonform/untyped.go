@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kates-go/kates/internal/asjson"
@@ -37,6 +38,21 @@ func ToUnstructured(scheme *runtime.Scheme, resource any) (*unstructured.Unstruc
 		stampKind(scheme, value, u)
 	}
 	return u, nil
+}
+
+// Normalized returns the content of an object of a Go type in the form in which the type writes it:
+// quantities and times have one form, and what is empty is left out. It is nil if the scheme does
+// not know the kind, or the content does not fit.
+func Normalized(scheme *runtime.Scheme, kind schema.GroupVersionKind, content map[string]any) map[string]any {
+	o, err := scheme.New(kind)
+	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(content, o) != nil {
+		return nil
+	}
+	u, err := ToUnstructured(scheme, o)
+	if err != nil {
+		return nil
+	}
+	return u.Object
 }
 
 // Dereference follows pointers and interfaces to the value at their end. Nil is an error. The
