@@ -114,6 +114,14 @@ vet-darwin: workspace ## parse and type-check all modules for macOS
 staticcheck: workspace build-staticcheck ## staticcheck of all modules, at the version in tools/go.mod
 	@$(STAGE) "staticcheck" $(call in_all,"$(STATICCHECK)" -tags $(TAGS)$(comma)soak)
 
+# It needs the network: the tool, which is no part of tools/go.mod so that this stays small, and the
+# data about vulnerabilities. It is no part of `make test` for that reason.
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
+.PHONY: vulncheck
+vulncheck: ## known vulnerabilities in every module; it needs the network
+	@$(STAGE) "govulncheck" $(call in_each,$(MODULES)) $(GO) run $(GOVULNCHECK) -test ./...
+
 # All packages but those of $(1), and all tests but one, which breaks the library (make mutants).
 unit_tests = sh -c 'packages=$$($(GO) list ./...) || exit 1; \
 	exec "$(TESTGATE)" "$$@" -vet=off -tags $(TAGS) -skip "^TestMutantsAreCaught$$" -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) \
