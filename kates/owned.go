@@ -116,9 +116,12 @@ type OwnedResult struct {
 // If the client knows that nothing would change, it sends nothing, unless [DryRun] asks the
 // server. An annotation ([AppliedAnnotation]) tells that exactly this was applied last, by
 // whichever process. The managed fields tell that nobody has changed any of it since. The items
-// of lists must also be in their order, and every applied value must still exist: a value is
-// lost if somebody writes to the object while its kind's schema lacks the field. Both are
-// restored, unless the client watches metadata only and so cannot see them.
+// of lists must also be in their order, and every applied value must still be there: a value is
+// lost if somebody writes to the object while its kind's schema lacks the field, and is another
+// one if somebody has applied that under the same field manager. All are restored, unless the
+// client watches metadata only and so cannot see them. What somebody adds under the same field
+// manager to a part that is owned as a whole passes for a default of the server, but for a
+// selector of labels.
 //
 // A watch of Go types drops the managed fields, but the client reads from them first what its
 // field manager has applied, so a restart asks the server for nothing that its watches have told.

@@ -20,10 +20,13 @@
 // between two looks. If others claim the name, the status of the fleet says so. A name that is
 // free goes to the oldest of the objects that claim it (of files, to the first in alphabetical
 // order). After a restart of the program nothing is remembered, and all names are free. So an
-// object that is older, and was edited to claim another's name, has it then: let only people whom
-// you trust with all clusters write where names are chosen (Argo CD's Secrets, SecretOptions.Name).
-// Names that have the object's namespace in them cannot be claimed from another namespace. A configuration that changes only its context's name or
-// namespace is the same one: the connection stays.
+// object that is older, and was edited to claim another's name, has it then. Let only people whom
+// you trust with all clusters write where names are chosen: Argo CD's Secrets, and those that
+// SecretOptions.Name names.
+// Names that have the object's namespace in them cannot be claimed from another namespace.
+//
+// A configuration that changes only its context's name or namespace is the same one: the
+// connection stays.
 //
 // # What may go wrong
 //

@@ -63,8 +63,8 @@ type FluxCluster struct {
 // the home cluster: the source notices when it is installed.
 //
 // A cluster's name is "namespace/name" of the Secret or the ConfigMap, followed by "/key" if the
-// key is another one than the default. Of a Secret and a ConfigMap of one name the one that has the name
-// keeps it; at first it is the Secret's.
+// key is another one than the default. Of a Secret and a ConfigMap of one name the one that has
+// the name keeps it; at first it is the Secret's.
 // The cluster's labels are those of the Secret or the ConfigMap. What Flux impersonates there
 // (spec.serviceAccountName) is not part of the configuration.
 //

@@ -64,8 +64,8 @@ type AccessProvider struct {
 //   - what is no name: letters, digits and underscores alone make one;
 //   - what chooses code for loaders, shells and interpreters: PATH, LD_*, DYLD_*, BASH_*, ENV,
 //     IFS, SHELLOPTS, PYTHON*, PERL*, RUBY*, NODE_*, JAVA_*, JDK_*, _JAVA_OPTIONS, CLASSPATH,
-//     DOTNET_*, GODEBUG, GIT_*, SSH_*, OPENSSL_*, GCONV_PATH, GLIBC_TUNABLES, CLOUDSDK_PYTHON* and the
-//     like;
+//     DOTNET_*, GODEBUG, GIT_*, SSH_*, OPENSSL_*, GCONV_PATH, GLIBC_TUNABLES, CLOUDSDK_PYTHON*
+//     and the like;
 //   - what chooses the plugin's files: HOME, TMPDIR, XDG_*, KUBECONFIG, AWS_CONFIG_FILE and every
 //     other name that ends in _FILE, _DIR, _PATH, _HOME, _CONFIG or _CREDENTIALS;
 //   - what chooses where it connects to and whom it trusts: every name that ends in _PROXY, _URL,

@@ -13,8 +13,8 @@
 // which has no owner, and restore values: a schema change has lost them, or another writer has
 // applied others under the name of the same manager, which no owner shows. [Check] compares these
 // with the live object, as far as that is known. What is more in a part that is owned as a whole
-// passes for a default of the server, but for selectors of labels. Which parts are owned as a whole only, the kind's OpenAPI
-// document says; the managedFields cannot.
+// passes for a default of the server, but for selectors of labels. Which parts are owned as a
+// whole only, the kind's OpenAPI document says; the managedFields cannot.
 //
 // Watches of Go types drop the managedFields. What the client's manager has applied is read before
 // that, for the version of the object that comes with it ([Entries]). Where this is not known, the
