@@ -248,6 +248,9 @@ func (a *attendant) probe(c *Cluster) bool {
 	}
 	if was != Up {
 		f.log.Info("a cluster answers", "cluster", c.name)
+		if others := f.Status().alike()[c.name]; others != "" {
+			f.log.Info("another cluster has the same UID", "cluster", c.name, "others", others)
+		}
 	}
 	return true
 }

@@ -117,6 +117,7 @@ func (s Status) String() string {
 		plain.Fprintf(w, "%s\t%d\t%s\n", from.Name, from.Clusters, from.Error)
 	}
 	_ = w.Flush()
+	alike := s.alike()
 	fmt.Fprintln(w, "CLUSTER\tSTATE\tSINCE\tQUERIES\tOBJECTS\tUID\tERROR")
 	for _, c := range s.Clusters {
 		objects := 0
@@ -132,10 +133,32 @@ func (s Status) String() string {
 		if c.Phase == Up && c.Missing != "" {
 			why = strings.TrimSuffix("missing: "+c.Missing+"; "+why, "; ")
 		}
-		plain.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", c.Name, cmp.Or(string(c.Phase), "no client"), age(c.Since), len(c.Watches.Queries), objects, c.UID, why)
+		uid := string(c.UID)
+		if others := alike[c.Name]; others != "" {
+			uid += " (as " + others + ")"
+		}
+		plain.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", c.Name, cmp.Or(string(c.Phase), "no client"), age(c.Since), len(c.Watches.Queries), objects, uid, why)
 	}
 	_ = w.Flush() // a strings.Builder does not fail
 	return b.String()
+}
+
+// alike returns, by name, the other clusters with the UID of each. They may be one cluster with two
+// names, or one that claims the UID of the other.
+func (s Status) alike() map[string]string {
+	all := make(map[string]string)
+	for _, c := range s.Clusters {
+		var others []string
+		for _, other := range s.Clusters {
+			if c.UID != "" && c.UID == other.UID && c.Name != other.Name {
+				others = append(others, other.Name)
+			}
+		}
+		if len(others) > 0 {
+			all[c.Name] = strings.Join(others, ", ")
+		}
+	}
+	return all
 }
 
 func age(since time.Time) string {

@@ -194,6 +194,7 @@ func (s *settings) client(c *core, requests wire.Requests) *Client {
 	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.connection.link.CloseIdle
 	if w := s.streams.Warm; w != nil {
 		w.Origin = (&origins{core: c, turn: make(chan struct{}, 1)}).of
+		w.Codec.Record = cmp.Or(s.maxObjectBytes, defaultMaxObjectBytes)
 		if rest, ok := requests.(*wire.Server); ok {
 			w.Helpers = rest.Helpers
 		}

@@ -98,6 +98,7 @@ func (c *core) reconnect(ctx context.Context, config *rest.Config) error {
 		err = c.streams.Move(wire.Over(ctx, next), stream.Exchange{
 			Do:        func() { link.Exchange(next) },
 			Elsewhere: next.Server != link.Now().Server,
+			Unlike:    next.Reach != link.Now().Reach,
 		})
 	}
 	if err != nil {

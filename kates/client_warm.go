@@ -3,6 +3,7 @@ package kates
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -17,8 +18,10 @@ import (
 
 // WarmStore keeps the files of [WithWarmStart] by their names: small letters, digits, a minus and
 // a dot. [WarmStartDir] is one in a folder. Several goroutines may use a store at once, and so may
-// several clients: names of different clusters differ. A client never asks for a name to be
-// removed: a store may forget what was not saved for a week.
+// several clients: their names differ unless they reach the same cluster in the same way, under one
+// name ([WithWarmStart]). A client never asks for a name to be removed: a store may forget what was
+// not saved for a week. Without a [WarmStartKey], who can write to a store decides what clients
+// show at first.
 type WarmStore interface {
 	// Load opens what was saved last under a name. If there is nothing, the error is
 	// fs.ErrNotExist, or wraps it. The caller closes what it has opened.
@@ -30,7 +33,10 @@ type WarmStore interface {
 }
 
 // WarmStartDir is a store in a folder. The folder is made when something is saved. It and its
-// files can be read by the user of the program alone. A file takes the place of the former one
+// files can be read by the user of the program alone. A folder that other users may write, or that
+// belongs to one, is refused, and so is such a file, and a symbolic link of another user: watches
+// start with lists, and the log says why. A volume of a pod is often such a folder: name one in
+// it, which the program makes. A file takes the place of the former one
 // only when it is on the disk as a whole. Files that nobody has written for a week are removed
 // when a client starts. Give each process a folder of its own, on a disk that outlives it: in a
 // pod, a volume. Two processes with one folder harm nothing, but write over each other's files,
@@ -69,7 +75,9 @@ func WarmStartWait(d time.Duration) WarmStartSetting {
 }
 
 // WarmStartMaxBytes bounds each file. A larger one is neither written nor read: the watch starts
-// with a list. Default 1 GiB. It must be positive.
+// with a list. Unpacked it has at most 16 times as many bytes, at most 64 for each byte of the file
+// (and a MiB), and no object of more than [Tuning].MaxObjectBytes. Default 1 GiB. It must be
+// positive.
 func WarmStartMaxBytes(n int64) WarmStartSetting {
 	return func(s *warmSettings) {
 		if s.most = n; n <= 0 {
@@ -81,7 +89,8 @@ func WarmStartMaxBytes(n int64) WarmStartSetting {
 // WarmStartKey encrypts all files, and keeps Secrets, too, which are not kept otherwise. The key
 // has 32 random bytes (AES-256-GCM). The caller keeps it elsewhere than the files, and gives the
 // next process the same one. With another key, or none, nothing can be read, and watches start
-// with lists. The names of the files, their sizes, and in each the kind, the selectors, and the
+// with lists. Files of each name and connection have a key of their own, which is derived from this
+// one: those of one cluster say nothing to another. The names of the files, their sizes, and in each the kind, the selectors, and the
 // names, UIDs and versions of six objects at most are not encrypted. The slice is copied.
 func WarmStartKey(key []byte) WarmStartSetting {
 	return func(s *warmSettings) {
@@ -99,6 +108,12 @@ func WarmStartKey(key []byte) WarmStartSetting {
 // happens, and after some two seconds where nothing does, because only then a server says so.
 //
 //	client, err := kates.NewClient(config, kates.WithWarmStart(kates.WarmStartDir("/var/cache/app")))
+//
+// Files belong to the client's name ([WithClusterName]) and to how it reaches its cluster: the
+// address of the server, its CA and the proxy. So a server that claims the UID of another cluster
+// gets none of that one's files, and writes none for it. After a [Client.Reconnect] to another
+// address or CA a watch is kept again from its next list on. Clients that differ in functions of
+// their configuration alone (Dial, Transport) need names of their own.
 //
 // All guarantees hold. What is kept can make a start slower, by some 20 s at most, and never a
 // snapshot wrong: where anything is in doubt, the watch starts with a list, as it does without
@@ -149,6 +164,7 @@ type origins struct {
 	turn chan struct{} // holds one value while the server is asked
 	// Of who has the turn:
 	at      time.Time
+	member  string // whose files these are
 	cluster string
 	version string
 	paths   map[string]openapi.GroupVersionWithContext // nil: the server publishes no schemas
@@ -165,13 +181,13 @@ func (o *origins) of(ctx context.Context, r stream.Resource) (from warm.Origin, 
 	case <-ctx.Done():
 		return from, ctx.Err()
 	}
-	if time.Since(o.at) > originFresh {
+	if time.Since(o.at) > originFresh || o.member != o.now() {
 		if err := o.ask(ctx); err != nil {
 			return from, err
 		}
 		o.at = time.Now()
 	}
-	from = warm.Origin{Cluster: o.cluster, Server: o.version}
+	from = warm.Origin{Member: o.member, Cluster: o.cluster, Server: o.version}
 	path := "apis/" + r.GroupVersion().String()
 	if r.Group == "" {
 		path = "api/" + r.Version
@@ -184,12 +200,22 @@ func (o *origins) of(ctx context.Context, r stream.Resource) (from warm.Origin, 
 	return from, nil
 }
 
+// now is whose files those of the connection in use are.
+func (o *origins) now() string {
+	link := o.core.connection.link
+	if link == nil {
+		return ""
+	}
+	return warm.Member(o.core.observers.cluster, link.Now().Reach)
+}
+
 // ask asks the server.
 func (o *origins) ask(ctx context.Context) error {
 	c := o.core
 	if c.disco == nil {
 		return fmt.Errorf("%w: the client was made of a dynamic.Interface", stream.ErrNoOrigin)
 	}
+	member := o.now()
 	uid, err := c.clusterUID(ctx)
 	if err != nil {
 		return origin(err)
@@ -206,7 +232,10 @@ func (o *origins) ask(ctx context.Context) error {
 	if err != nil && !IsNotFound(err) {
 		return origin(fmt.Errorf("ask for the server's schemas: %w", kinds.Said(err)))
 	}
-	o.cluster, o.version, o.paths = string(uid), version.GitVersion, paths
+	if member != o.now() {
+		return errors.New("the connection has changed meanwhile")
+	}
+	o.member, o.cluster, o.version, o.paths = member, string(uid), version.GitVersion, paths
 	return nil
 }
 

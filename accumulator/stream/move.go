@@ -19,6 +19,9 @@ type Exchange struct {
 	// Elsewhere says that the other connection has another address: what answers there may be the
 	// cluster as restored from a backup. Each stream asks for the newest version there.
 	Elsewhere bool
+	// Unlike says that files of warm starts belong to the former connection alone. What is held then
+	// comes from both, and is kept in files after the next list.
+	Unlike bool
 }
 
 // Move moves the streams to another connection. Requests that are made with ctx go over that one.
@@ -91,6 +94,11 @@ func (t *trial) exchange() (untried []*stream, err error) {
 		}
 	}
 	if len(untried) == 0 {
+		for _, st := range s.streams {
+			if t.to.Unlike {
+				st.disown()
+			}
+		}
 		t.to.Do()
 	}
 	return untried, nil

@@ -105,11 +105,32 @@ func (s *stream) askOrigin(ctx context.Context) (from warm.Origin, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askMost)
 	defer cancel()
+	s.mu.Lock()
+	lists := s.progress.kept.lists
+	s.progress.kept.asked = warm.Origin{}
+	s.mu.Unlock()
 	from, err = s.config.Warm.Origin(ctx, s.resource)
 	s.mu.Lock()
-	s.progress.kept.asked = from // nothing, after an error
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if err == nil && lists == s.progress.kept.lists { // else the connection is another one by now
+		s.progress.kept.asked = from
+	}
 	return from, err
+}
+
+// disown drops what would be written: another connection follows, and files do not belong to both.
+func (s *stream) disown() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.progress.kept.forget()
+	s.progress.kept.asked = warm.Origin{}
+}
+
+// codec is how the files of an identity are written and read.
+func (w *Warmth) codec(of warm.Identity) warm.Codec {
+	c := w.Codec
+	c.Member = of.Member
+	return c
 }
 
 // started notes how the stream has begun; why is the reason of a plain list.

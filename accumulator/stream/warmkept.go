@@ -12,7 +12,7 @@ type kept struct {
 	// asked is the origin that was asked for before the list under way, and origin that of the
 	// list that was taken in last; zero: it is not known, and nothing is written.
 	asked, origin warm.Origin
-	lists         int // that were taken in
+	lists         int // that were taken in, or disowned: what is written meanwhile is given up
 	// base is the file that the stream's objects are, but for what has changed; nil: a new one is
 	// needed.
 	base *baseFile
@@ -58,13 +58,16 @@ func (k *kept) listed(from *baseFile) {
 	}
 }
 
-// forget drops what would be written: nobody knows of which server it is. Called with the stream's
-// lock held.
-func (k *kept) forget() { k.origin, k.base = warm.Origin{}, nil }
+// forget drops what would be written, and is being written: nobody knows of which server it is.
+// Called with the stream's lock held.
+func (k *kept) forget() {
+	k.lists++
+	k.origin, k.base = warm.Origin{}, nil
+}
 
 // witnessesMost is how many objects a file names that the server is asked for, of each sort: the
 // newest, and any others.
-const witnessesMost = 3
+const witnessesMost = warm.WitnessesMost / 2
 
 // witnesses chooses objects as witnesses: the newest prove most, and others are likelier to stay
 // as they are.

@@ -231,7 +231,7 @@ func (s *saving) file(ctx context.Context, of warm.Identity, name string, h warm
 	name = of.Name() + name
 	lockorder.CallOut("the store of a warm start")
 	err := s.config.Warm.Store.Save(ctx, name, func(to io.Writer) error {
-		w, err := s.config.Warm.Codec.NewWriter(to, h)
+		w, err := s.config.Warm.codec(of).NewWriter(to, h)
 		if err == nil {
 			err = fill(w)
 		}

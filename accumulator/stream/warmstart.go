@@ -44,8 +44,8 @@ func (f *reflector) warm(ctx context.Context) (done bool, err error) {
 }
 
 func (w *warmStart) begin(ctx context.Context, from warm.Origin) error {
-	store, codec := w.config.Warm.Store, w.config.Warm.Codec
-	name := w.fileIdentity(from).Name()
+	store, want := w.config.Warm.Store, w.fileIdentity(from)
+	name, codec := want.Name(), w.config.Warm.codec(want)
 	lockorder.CallOut("the store of a warm start")
 	file, err := store.Load(ctx, name+warm.Changes)
 	if err != nil {
@@ -57,7 +57,7 @@ func (w *warmStart) begin(ctx context.Context, from warm.Origin) error {
 		return useless(err)
 	}
 	w.head = changes.Head
-	if err := w.suits(w.fileIdentity(from)); err != nil {
+	if err := w.suits(want); err != nil {
 		return err
 	}
 	asked := w.f.asks() // before any request: W1
@@ -125,7 +125,7 @@ func (w *warmStart) read(ctx context.Context, name string, changes *warm.Reader)
 		return useless(err)
 	}
 	defer func() { _ = file.Close() }() // its error says nothing of what was read
-	base, err := w.config.Warm.Codec.Open(file)
+	base, err := w.config.Warm.codec(w.head.Identity).Open(file)
 	switch {
 	case err != nil:
 		return useless(err)
@@ -182,7 +182,7 @@ func (w *warmStart) records(ctx context.Context, r *warm.Reader, take func(o Obj
 		case chunk == nil:
 			return line.Flush()
 		}
-		err = line.Add(int64(unpackedBytes*chunk.Bytes()), func() result {
+		err = line.Add(int64(chunk.Bytes()), func() result {
 			all, err := w.unpack(chunk)
 			return result{all, err}
 		})
@@ -191,9 +191,6 @@ func (w *warmStart) records(ctx context.Context, r *warm.Reader, take func(o Obj
 		}
 	}
 }
-
-// unpackedBytes is about how many bytes there are for one that is compressed.
-const unpackedBytes = 4
 
 func (w *warmStart) unpack(chunk *warm.Chunk) (all []unpacked, err error) {
 	err = chunk.Each(func(r warm.Record) error {

@@ -9,7 +9,7 @@
 // not read.
 //
 //	magic, head (JSON), its seal
-//	chunk: kind, length, payload (compressed records), its seal
+//	chunk: kind, unpacked and packed length, payload (compressed records), its seal
 //	…
 //	the last chunk, which says that it is the last
 //
@@ -17,9 +17,12 @@
 // sealed one by one, so they can be read side by side ([Chunk.Each]). A seal is a SHA-256 over the
 // head, the chunk's place and its payload: a chunk of another file, or in another place, is as
 // wrong as a damaged one. With a key ([Codec].Key) payloads are encrypted, and the seals are those
-// of AES-256-GCM, with the same things as associated data. Each file has a key of its own, which
-// is derived (HKDF, RFC 5869) from the given one and a random salt in the head. So the number of a
-// chunk is its nonce.
+// of AES-256-GCM, with the same things as associated data. Each member (see [Member]) has a key of
+// its own, which is derived (HKDF, RFC 5869) from the given one, and each file another one, derived
+// from that and a random salt in the head. So the number of a chunk is its nonce.
+//
+// A file without a key may be anybody's. What it unpacks to is bounded, by its own size and by
+// Codec.Most, and so is all else that takes memory, or is sent to a server.
 //
 // The head is never encrypted: it has the kind, the selectors and the names of a few objects
 // (witnesses), and nothing of their content.

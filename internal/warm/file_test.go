@@ -18,7 +18,7 @@ var (
 	key   = bytes.Repeat([]byte{7}, KeyBytes)
 	codes = map[string]Codec{"plain": {}, "encrypted": {Key: key}}
 	head  = Head{
-		Identity: Identity{Format: Format, Origin: Origin{"uid", "v1.36.3", "hash"}, Query: Query{Resource: "v1/pods", Labels: "a=b"}, Packing: "untyped"},
+		Identity: Identity{Format: Format, Origin: Origin{"member", "uid", "v1.36.3", "hash"}, Query: Query{Resource: "v1/pods", Labels: "a=b"}, Packing: "untyped"},
 		ID:       "id", Base: "base", Position: "12", Saved: time.Unix(1, 0).UTC(), Objects: 3,
 		Witnesses: []Witness{{"ns", "a", "u", "11"}},
 	}
@@ -117,7 +117,7 @@ func TestAChunkCountsOnlyInItsFileAndPlace(t *testing.T) {
 				require.NoError(t, err)
 				chunk, err := r.Next()
 				require.NoError(t, err)
-				return 5 + len(chunk.sealed)
+				return 9 + len(chunk.sealed)
 			}
 			length := at(a)
 			require.Equal(t, length, at(b))
@@ -192,11 +192,11 @@ func TestAnotherFormatIsNotRead(t *testing.T) {
 
 func TestALengthThatIsALieTakesNoMemory(t *testing.T) {
 	file := written(t, Codec{}, head)
-	start := len(file) - 5 - sealBytes - 2
+	start := len(file) - 9 - sealBytes - 2
 	for file[start] != theLast { // an empty chunk has a few bytes
 		start--
 	}
-	lie := append(bytes.Clone(file[:start]), 'r', 0xff, 0xff, 0xff, 0xff)
+	lie := append(bytes.Clone(file[:start]), 'r', 0, 0, 0, 9, 0x03, 0xff, 0xff, 0xff)
 	allocated := testing.AllocsPerRun(1, func() { _, _, _ = read(Codec{}, lie) })
 	assert.Less(t, allocated, 1000.0)
 	_, _, err := read(Codec{}, lie)

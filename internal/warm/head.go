@@ -8,14 +8,19 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/validation/path"
 )
 
 // Format is the version of the format, and of how objects are packed. Another one is not read.
-const Format = 1
+const Format = 2
 
 // Origin is what a server says of itself. Objects that come from another origin may look
 // otherwise.
 type Origin struct {
+	// Member names whose files these are: see [Member]. The UID of a cluster is what a server says,
+	// and another server can say the same.
+	Member  string `json:"member"`
 	Cluster string `json:"cluster"` // its UID
 	Server  string `json:"server"`  // the version of the API server
 	Schema  string `json:"schema"`  // names the schemas of the API's group and version
@@ -41,11 +46,19 @@ type Identity struct {
 	Packing string `json:"packing"` // how objects are packed, and the Go type that they are packed from
 }
 
-// Name returns the name of the files of a query in a cluster. It has no character that a file
+// Member returns the name under which the files of a cluster are kept: that of its name in the
+// program, and of how it is reached.
+func Member(name, connection string) string {
+	text, _ := json.Marshal([]string{name, connection}) // strings always have a form
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Name returns the name of the files of a query of a member. It has no character that a file
 // system could mind. What may change from one version of a program or a server to the next is not
 // part of it: so a file that has become useless is written over.
 func (i Identity) Name() string {
-	text, _ := json.Marshal([]any{i.Cluster, i.Query}) // strings always have a form
+	text, _ := json.Marshal([]any{i.Member, i.Cluster, i.Query}) // strings always have a form
 	sum := sha256.Sum256(text)
 	resource := i.Resource[strings.LastIndexByte(i.Resource, '/')+1:]
 	return clean(resource) + "-" + hex.EncodeToString(sum[:12])
@@ -68,6 +81,7 @@ func (i Identity) Differs(o Identity) string {
 		a, b any
 	}{
 		{"another format", i.Format, o.Format},
+		{"another name or address", i.Member, o.Member},
 		{"another cluster", i.Cluster, o.Cluster},
 		{"another version of the server", i.Server, o.Server},
 		{"another schema of the API", i.Schema, o.Schema},
@@ -112,8 +126,23 @@ const (
 	Changes = ".changes"
 )
 
-// headMost is how many bytes a head may have.
-const headMost = 1 << 20
+// check is an error for a head that no program writes. Names of witnesses become parts of paths.
+func (h Head) check() error {
+	if len(h.Witnesses) > WitnessesMost || len(h.Position) > wordMost || len(h.ID) > wordMost || len(h.Base) > wordMost {
+		return errDamaged
+	}
+	for _, w := range h.Witnesses {
+		for _, word := range []string{w.Namespace, w.Name, w.UID, w.Version} {
+			if len(word) > wordMost {
+				return errDamaged
+			}
+		}
+		if len(path.IsValidPathSegmentName(w.Namespace)) > 0 || len(path.IsValidPathSegmentName(w.Name)) > 0 {
+			return errDamaged
+		}
+	}
+	return nil
+}
 
 func (h Head) marshal() ([]byte, error) {
 	text, err := json.Marshal(h)

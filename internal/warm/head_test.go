@@ -14,6 +14,7 @@ func TestEachPartOfAnIdentityTellsFilesApart(t *testing.T) {
 	assert.Empty(t, head.Identity.Differs(head.Identity))
 	for what, change := range map[string]func(*Identity){
 		"another format":                         func(i *Identity) { i.Format++ },
+		"another name or address":                func(i *Identity) { i.Member = "x" },
 		"another cluster":                        func(i *Identity) { i.Cluster = "x" },
 		"another version of the server":          func(i *Identity) { i.Server = "x" },
 		"another schema of the API":              func(i *Identity) { i.Schema = "x" },
@@ -24,7 +25,7 @@ func TestEachPartOfAnIdentityTellsFilesApart(t *testing.T) {
 		change(&other)
 		assert.Equal(t, what, head.Identity.Differs(other))
 		renamed := head.Identity.Name() != other.Name()
-		assert.Equal(t, what == "another cluster" || what == "another query", renamed, what)
+		assert.Equal(t, what == "another name or address" || what == "another cluster" || what == "another query", renamed, what)
 	}
 }
 

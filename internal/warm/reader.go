@@ -16,6 +16,9 @@ type Reader struct {
 	r     io.Reader
 	seal  *seal
 	place uint64
+	// record is how many bytes a record may have, and all what the file has unpacked to so far.
+	record int64
+	all    *unpacking
 }
 
 // Open reads the head of a file. It does not close r.
@@ -35,12 +38,15 @@ func (c Codec) Open(r io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &Reader{r: r}
+	in := &Reader{r: r, record: c.record(), all: c.unpacking()}
 	if err := json.Unmarshal(text, &in.Head); err != nil {
 		return nil, errDamaged
 	}
 	if in.Head.Format != Format {
 		return nil, fmt.Errorf("it has format %d, and this program reads %d", in.Head.Format, Format)
+	}
+	if err := in.Head.check(); err != nil {
+		return nil, err
 	}
 	if in.seal, err = c.newSeal(in.Head, text); err != nil {
 		return nil, err
@@ -49,33 +55,45 @@ func (c Codec) Open(r io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = in.seal.open(theHead, 0, sealed)
+	_, err = in.seal.open(part{kind: theHead}, sealed)
 	return in, err
 }
 
 // Chunk is some records of a file. Several can be read at once.
 type Chunk struct {
+	part
 	seal   *seal
-	kind   byte
-	place  uint64
+	record int64
+	all    *unpacking
 	sealed []byte
 }
 
-// Bytes is how many bytes the chunk holds now. It has several times as many when it is read.
-func (c *Chunk) Bytes() int { return len(c.sealed) }
+// Bytes is how many bytes the chunk has when it is read, packed and unpacked.
+func (c *Chunk) Bytes() int { return len(c.sealed) + int(c.size) }
 
 // Next returns the next chunk. At the end of a whole file it is nil. Nothing of a file counts
 // before that, and before all of its chunks were read.
 func (r *Reader) Next() (*Chunk, error) {
-	var start [5]byte
+	var start [9]byte
 	if _, err := io.ReadFull(r.r, start[:]); err != nil {
 		return nil, cut(err)
 	}
-	sealed, err := take(r.r, int64(binary.BigEndian.Uint32(start[1:])))
+	size, length := binary.BigEndian.Uint32(start[1:]), int64(binary.BigEndian.Uint32(start[5:]))
+	most := chunkAim + r.record + binary.MaxVarintLen64 + 1 // the last record begins before chunkAim
+	switch {
+	case int64(size) > most:
+		return nil, tooLong(r.record)
+	case length > most+most/1024+1024: // no packer makes that of it
+		return nil, errDamaged
+	}
+	sealed, err := take(r.r, length)
+	if err == nil {
+		err = r.all.chunk(len(sealed)-min(len(sealed), sealBytes), int(size))
+	}
 	if err != nil {
 		return nil, err
 	}
-	c := &Chunk{r.seal, start[0], r.place, sealed}
+	c := &Chunk{part{start[0], r.place, size}, r.seal, r.record, r.all, sealed}
 	r.place++
 	switch c.kind {
 	case records:
@@ -110,8 +128,11 @@ func (c *Chunk) Each(f func(Record) error) error {
 	if err != nil {
 		return err
 	}
-	for len(raw) > 0 {
+	for all := len(raw); len(raw) > 0; {
 		op := raw[0]
+		if all-len(raw) >= chunkAim {
+			return errDamaged // no writer begins a record there
+		}
 		length, n := binary.Uvarint(raw[1:])
 		if n <= 0 || length > uint64(len(raw)-1-n) {
 			return errDamaged
@@ -119,6 +140,12 @@ func (c *Chunk) Each(f func(Record) error) error {
 		body := raw[1+n : 1+n+int(length) : 1+n+int(length)]
 		raw = raw[1+n+int(length):]
 		one := Record{Raw: body}
+		if most := recordMost(op, c.record); int64(len(body)) > most {
+			return tooLong(most)
+		}
+		if err := c.all.costs(costOf(op)); err != nil {
+			return err
+		}
 		switch op {
 		case put:
 		case removed:
@@ -137,18 +164,20 @@ func (c *Chunk) Each(f func(Record) error) error {
 	return nil
 }
 
-// raw returns the records of the chunk.
+// raw returns the records of the chunk, which are as many bytes as it says.
 func (c *Chunk) raw() ([]byte, error) {
-	packed, err := c.seal.open(c.kind, c.place, c.sealed)
+	packed, err := c.seal.open(c.part, c.sealed)
 	if err != nil {
 		return nil, err
 	}
-	var raw bytes.Buffer
-	raw.Grow(chunkAim + chunkAim/4)
-	if _, err := raw.ReadFrom(flate.NewReader(bytes.NewReader(packed))); err != nil {
+	raw, from := make([]byte, c.size), flate.NewReader(bytes.NewReader(packed))
+	if _, err := io.ReadFull(from, raw); err != nil {
 		return nil, errDamaged
 	}
-	return raw.Bytes(), nil
+	if n, err := io.ReadFull(from, make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
+		return nil, errDamaged
+	}
+	return raw, nil
 }
 
 // take reads so many bytes. The memory grows with what is there: a length may be a lie.

@@ -1,7 +1,9 @@
 package warm
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +25,8 @@ type Store interface {
 }
 
 // Dir is a store in a folder of a file system. It makes the folder when it saves. Only the user
-// of the program can read it, and its files.
+// of the program can read it, and its files. A folder, or a file in it, that other users may write
+// is refused, and so is one of another user, and a symbolic link of another user to a folder.
 type Dir struct{ Path string }
 
 const (
@@ -36,9 +39,67 @@ const (
 	halfMost = time.Hour
 )
 
+// foreignError is a folder, or a file, that other users may have written.
+type foreignError struct {
+	path string
+	why  string
+}
+
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("%s: %s: name a folder of the program's own, or one that it may make (mode 0700) in this one", e.path, e.why)
+}
+
+// own is an error for a file or a folder that other users may write, or have made.
+func own(path string, info fs.FileInfo) error {
+	switch mode := info.Mode(); {
+	case strange(info):
+		return &foreignError{path, "it belongs to another user"}
+	case mode.Type() != fs.ModeSymlink && othersMay(mode):
+		return &foreignError{path, fmt.Sprintf("other users may write it (%s; chmod go-w would change that)", mode)}
+	}
+	return nil
+}
+
+// open opens the folder. It is checked after it was opened, so nobody can exchange it in between.
+func (d Dir) open() (*os.Root, error) {
+	if link, err := os.Lstat(d.Path); err != nil {
+		return nil, err
+	} else if err := own(d.Path, link); err != nil {
+		return nil, err
+	}
+	folder, err := os.OpenRoot(d.Path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := folder.Stat(".")
+	if err == nil {
+		err = own(d.Path, info)
+	}
+	if err != nil {
+		_ = folder.Close() // nothing was read
+		return nil, err
+	}
+	return folder, nil
+}
+
 // Load opens a file.
 func (d Dir) Load(_ context.Context, name string) (io.ReadCloser, error) {
-	return os.Open(filepath.Join(d.Path, name+suffix))
+	folder, err := d.open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = folder.Close() }() // the file stays open
+	name += suffix
+	info, err := folder.Lstat(name)
+	switch path := filepath.Join(d.Path, name); {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, &foreignError{path, fmt.Sprintf("it is no file (%s)", info.Mode())}
+	case own(path, info) != nil:
+		return nil, own(path, info)
+	}
+	return folder.Open(name)
 }
 
 // Save writes a file beside the one that there is, and then puts it in its place.
@@ -46,14 +107,20 @@ func (d Dir) Save(ctx context.Context, name string, write func(io.Writer) error)
 	if err := os.MkdirAll(d.Path, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(d.Path, name+".*"+half) // with mode 0600
+	folder, err := d.open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, folder.Close()) }()
+	part := name + "." + rand.Text() + half
+	f, err := folder.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
 			_ = f.Close() // it is given up
-			_ = os.Remove(f.Name())
+			_ = folder.Remove(part)
 		}
 	}()
 	if err = write(f); err == nil {
@@ -68,7 +135,7 @@ func (d Dir) Save(ctx context.Context, name string, write func(io.Writer) error)
 	if err = f.Close(); err != nil {
 		return err
 	}
-	if err = os.Rename(f.Name(), filepath.Join(d.Path, name+suffix)); err != nil {
+	if err = folder.Rename(part, name+suffix); err != nil {
 		return err
 	}
 	return d.sync()
@@ -87,12 +154,17 @@ func (d Dir) sync() error {
 // Tidy removes files that nobody has written for long: those of queries that nobody has any more,
 // and those whose writer has died. Other files stay.
 func (d Dir) Tidy(now time.Time) error {
-	all, err := os.ReadDir(d.Path)
+	folder, err := d.open()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("tidy: %w", err)
+		return err
+	}
+	defer func() { _ = folder.Close() }() // nothing is written
+	all, err := fs.ReadDir(folder.FS(), ".")
+	if err != nil {
+		return err
 	}
 	for _, e := range all {
 		most := unusedMost
@@ -105,7 +177,7 @@ func (d Dir) Tidy(now time.Time) error {
 			continue
 		}
 		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > most {
-			_ = os.Remove(filepath.Join(d.Path, e.Name())) // another process may have done it
+			_ = folder.Remove(e.Name()) // another process may have done it
 		}
 	}
 	return nil

@@ -66,7 +66,8 @@ func TestNobodyElseCanReadTheFiles(t *testing.T) {
 }
 
 func TestFilesThatNobodyWritesAnyMoreGoAndOthersStay(t *testing.T) {
-	d := Dir{t.TempDir()}
+	d := Dir{filepath.Join(t.TempDir(), "folder")}
+	require.NoError(t, os.Mkdir(d.Path, 0o700))
 	require.NoError(t, Dir{filepath.Join(d.Path, "none")}.Tidy(time.Now()))
 	for _, name := range []string{"old", "new"} {
 		require.NoError(t, d.Save(t.Context(), name, text(name)))

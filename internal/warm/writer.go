@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/flate"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -23,33 +22,43 @@ const (
 	chunkAim      = 512 << 10
 )
 
-// ErrTooLarge is a file that has more bytes than it may have.
-var ErrTooLarge = errors.New("the file is larger than it may be")
-
 // Writer writes a file. Close ends it: without that it is of no use to a reader.
 type Writer struct {
 	w       io.Writer
 	seal    *seal
 	most    int64
+	record  int64 // the bytes that a record may have
+	all     *unpacking
 	written int64
 	place   uint64
 	raw     []byte
+	cost    int // of the records in raw
 	packed  bytes.Buffer
 	err     error
 }
 
 // packers compress. Each takes a megabyte.
-var packers = sync.Pool{New: func() any {
-	w, err := flate.NewWriter(io.Discard, flate.BestSpeed)
-	if err != nil {
-		panic(err) // there is that level
-	}
-	return w
-}}
+var (
+	packers = packersOf(flate.BestSpeed)
+	storers = packersOf(flate.NoCompression)
+)
+
+func packersOf(level int) *sync.Pool {
+	return &sync.Pool{New: func() any {
+		w, err := flate.NewWriter(io.Discard, level)
+		if err != nil {
+			panic(err) // there is that level
+		}
+		return w
+	}}
+}
 
 // NewWriter begins a file. It fills in the head's salt.
 func (c Codec) NewWriter(w io.Writer, h Head) (*Writer, error) {
 	h.Salt = c.salt()
+	if err := h.check(); err != nil {
+		return nil, err
+	}
 	text, err := h.marshal()
 	if err != nil {
 		return nil, err
@@ -58,24 +67,31 @@ func (c Codec) NewWriter(w io.Writer, h Head) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Writer{w: w, seal: s, most: c.Most}
+	out := &Writer{w: w, seal: s, most: c.Most, record: c.record(), all: c.unpacking()}
 	first := binary.BigEndian.AppendUint32([]byte(magic), uint32(len(text)))
-	out.write(append(append(first, text...), s.close(theHead, 0, nil)...))
+	out.write(append(append(first, text...), s.close(part{kind: theHead}, nil)...))
 	return out, out.err
 }
 
 // Put writes an object in wire form.
-func (w *Writer) Put(raw []byte) error { return w.record(put, raw) }
+func (w *Writer) Put(raw []byte) error { return w.add(put, raw) }
 
 // Remove writes that an object is gone.
 func (w *Writer) Remove(namespace, name string) error {
-	return w.record(removed, append(append([]byte(namespace), 0), name...))
+	return w.add(removed, append(append([]byte(namespace), 0), name...))
 }
 
-func (w *Writer) record(op byte, raw []byte) error {
+func (w *Writer) add(op byte, raw []byte) error {
+	if most := recordMost(op, w.record); w.err == nil && int64(len(raw)) > most {
+		w.err = tooLong(most)
+	}
+	if w.err != nil {
+		return w.err
+	}
 	w.raw = append(w.raw, op)
 	w.raw = binary.AppendUvarint(w.raw, uint64(len(raw)))
 	w.raw = append(w.raw, raw...)
+	w.cost += costOf(op)
 	if len(w.raw) >= chunkAim {
 		w.chunk(records)
 	}
@@ -96,23 +112,41 @@ func (w *Writer) chunk(kind byte) {
 	if w.err != nil {
 		return
 	}
+	if w.err = w.pack(packers); w.err == nil && !w.all.allows(w.packed.Len(), len(w.raw)+w.cost) {
+		w.err = w.pack(storers)
+	}
+	if w.err == nil {
+		w.err = w.all.chunk(w.packed.Len(), len(w.raw))
+	}
+	if w.err == nil {
+		w.err = w.all.costs(w.cost)
+	}
+	if w.err != nil {
+		return
+	}
+	p := part{kind, w.place, uint32(len(w.raw))}
+	sealed := w.seal.close(p, w.packed.Bytes())
+	w.place++
+	w.raw, w.cost = w.raw[:0], 0
+	start := binary.BigEndian.AppendUint32([]byte{kind}, p.size)
+	w.write(binary.BigEndian.AppendUint32(start, uint32(len(sealed))))
+	w.write(sealed)
+}
+
+// pack compresses what was collected.
+func (w *Writer) pack(by *sync.Pool) error {
 	w.packed.Reset()
-	pack := packers.Get().(*flate.Writer)
-	defer packers.Put(pack)
+	pack := by.Get().(*flate.Writer)
+	defer by.Put(pack)
 	pack.Reset(&w.packed)
 	_, err := pack.Write(w.raw)
 	if err == nil {
 		err = pack.Close()
 	}
 	if err != nil {
-		w.err = fmt.Errorf("compress: %w", err)
-		return
+		return fmt.Errorf("compress: %w", err)
 	}
-	sealed := w.seal.close(kind, w.place, w.packed.Bytes())
-	w.place++
-	w.raw = w.raw[:0]
-	w.write(binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(sealed))))
-	w.write(sealed)
+	return nil
 }
 
 func (w *Writer) write(b []byte) {

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
+	"os"
+	"strings"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
@@ -23,6 +25,9 @@ type Connection struct {
 	// Server names the API server. Where the configuration says how to reach it, the same address
 	// may be several servers: then no other connection has the name.
 	Server string
+	// Reach names the address, what its certificate is judged by, and the proxy before it. Functions
+	// of the configuration have no name.
+	Reach string
 
 	clients map[purpose]rest.Interface
 	http    *http.Client
@@ -43,6 +48,10 @@ const (
 // connection's from then on.
 func Connect(config *rest.Config) (*Connection, error) {
 	c := &Connection{Host: config.Host, Server: nameOf(config), clients: make(map[purpose]rest.Interface)}
+	var err error
+	if c.Reach, err = reachOf(config); err != nil {
+		return nil, err
+	}
 	c.open = Count(config)
 	config.WrapTransport = transport.Wrappers(config.WrapTransport, Once)
 	hc, err := rest.HTTPClientFor(config)
@@ -70,6 +79,28 @@ func nameOf(config *rest.Config) string {
 		return rand.Text()
 	}
 	return fmt.Sprintf("%q", []string{config.Host, config.APIPath, config.TLSClientConfig.ServerName})
+}
+
+func reachOf(config *rest.Config) (string, error) {
+	tls, at, proxy := config.TLSClientConfig, config.Host, ""
+	if base, _, err := rest.DefaultServerUrlFor(config); err == nil {
+		at = strings.TrimSuffix(base.String(), "/") // however it was written
+	}
+	if len(tls.CAData) == 0 && tls.CAFile != "" {
+		ca, err := os.ReadFile(tls.CAFile)
+		if err != nil {
+			return "", fmt.Errorf("read the CA: %w", err)
+		}
+		tls.CAData = ca
+	}
+	if config.Proxy != nil {
+		if r, err := http.NewRequest(http.MethodGet, at, nil); err == nil {
+			if u, err := config.Proxy(r); err == nil && u != nil {
+				proxy = u.Redacted()
+			}
+		}
+	}
+	return fmt.Sprintf("%q", []string{at, tls.ServerName, fmt.Sprint(tls.Insecure), string(tls.CAData), proxy}), nil
 }
 
 func untypedClient(config *rest.Config, hc *http.Client) (rest.Interface, error) {

@@ -1,0 +1,10 @@
+//go:build !unix
+
+package warm
+
+import "io/fs"
+
+// strange is false: what a mode says of other users has no meaning here.
+func strange(fs.FileInfo) bool { return false }
+
+func othersMay(fs.FileMode) bool { return false }
