@@ -54,7 +54,7 @@ func (b *builder) add(e *Exchange) {
 	case e.Withheld != "":
 		b.refuse("a part of it is withheld: %s", e.Withheld)
 	case e.Status == 0:
-	case e.Status != 200:
+	case !succeeded(e.Status):
 		b.h.failure = e
 	case isTrue(e.Query, "watch"):
 		b.watch(e)

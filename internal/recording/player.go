@@ -227,10 +227,10 @@ func (p *Player) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	p.begin()
-	switch what := targetOf(r.Method, r.URL.Path, r.URL.Query()); what.verb {
+	switch what := targetOf(r.Method, r.URL.Path, r.URL.Query(), ""); what.verb {
 	case listing, watching:
 		return p.objects(r, what.verb == watching)
-	case getting, asking:
+	case getting, asking, unclear:
 		return p.single(r)
 	}
 	return refuse(r, http.StatusMethodNotAllowed, "MethodNotAllowed",

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kates-go/kates/internal/apipath"
 )
 
 // Recorder is a transport that writes what a client reads to a file. It changes nothing of it. It
@@ -19,17 +21,18 @@ import (
 type Recorder struct {
 	writer   *Writer
 	redactor *redactor
+	base     string // path of the server
 
 	mu     sync.Mutex
 	last   uint64   // the id of the latest request
 	tokens [][]byte // that the client used
 }
 
-// NewRecorder returns a recorder that writes to a writer. Data of Secrets are taken out if secrets
+// NewRecorder returns a recorder of a server with a base, that writes to a writer. Data of Secrets are taken out if secrets
 // is true. The function, which may be nil, takes more out of any object; several goroutines may
 // call it at once.
-func NewRecorder(w *Writer, secrets bool, more func(*unstructured.Unstructured)) *Recorder {
-	return &Recorder{writer: w, redactor: newRedactor(secrets, more)}
+func NewRecorder(w *Writer, base string, secrets bool, more func(*unstructured.Unstructured)) *Recorder {
+	return &Recorder{writer: w, redactor: newRedactor(secrets, more), base: base}
 }
 
 // Wrap puts the recorder in front of a transport.
@@ -47,13 +50,16 @@ func (t *taps) WrappedRoundTripper() http.RoundTripper { return t.next }
 // RoundTrip implements http.RoundTripper.
 func (t *taps) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.learn(req.Header.Get("Authorization"))
-	what := targetOf(req.Method, req.URL.Path, req.URL.Query())
+	what := targetOf(req.Method, req.URL.Path, req.URL.Query(), t.base)
 	if what.verb == other || req.Header.Get("If-None-Match") != "" {
 		return t.next.RoundTrip(req)
 	}
-	id := t.number()
+	id, path := t.number(), req.URL.Path
+	if below, ok := apipath.Within(path, t.base); ok {
+		path = below // a replay has no base
+	}
 	accept := req.Header.Get("Accept")
-	t.writer.put(head{Type: typeRequest, ID: id, Path: req.URL.Path, Query: req.URL.RawQuery, Accept: accept}, nil)
+	t.writer.put(head{Type: typeRequest, ID: id, Path: path, Query: req.URL.RawQuery, Accept: accept}, nil)
 	resp, err := t.next.RoundTrip(req)
 	if err != nil {
 		cause := causeCut
@@ -135,13 +141,18 @@ type tap struct {
 
 func (r *Recorder) tap(id uint64, what target, resp *http.Response) *tap {
 	t := &tap{
-		recorder: r, id: id, what: what, inner: resp.Body, watch: what.verb == watching && resp.StatusCode == http.StatusOK,
+		recorder: r, id: id, what: what, inner: resp.Body, watch: what.verb == watching && succeeded(resp.StatusCode),
 		form: clausesOf(resp.Header.Get("Content-Type"))[0].form,
 	}
-	if resp.StatusCode != http.StatusOK {
-		t.what.verb = asking // a Status has no secrets
+	switch {
+	case !succeeded(resp.StatusCode):
+		t.what.verb = refusing
+	case what.verb == unclear:
+		t.withhold("its path is none of the server's API: nobody knows what is in it")
+	case resp.StatusCode == http.StatusPartialContent:
+		t.withhold("it is a part of an answer")
 	}
-	if resp.Header.Get("Content-Encoding") != "" {
+	if !t.lost && resp.Header.Get("Content-Encoding") != "" {
 		t.withhold("its body is compressed in a way that is not unpacked here")
 	}
 	return t
@@ -249,9 +260,10 @@ func (t *tap) end(cause string) {
 func (t *tap) part(data []byte) {
 	r := t.recorder
 	var err error
-	if r.redactor.concerns(t.what.resource) || t.form == formTable {
+	if r.redactor.concerns(t.what) || t.form == formTable {
 		switch {
-		case t.what.verb == asking:
+		case t.what.verb == asking, t.what.verb == refusing:
+			err = withoutObjects(data)
 		case t.form == formTable:
 			err = errors.New("it is a table")
 		case t.watch:

@@ -176,7 +176,7 @@ func TestWhatIsReadIsRecordedWithItsTimes(t *testing.T) {
 				}
 				file := &memory{}
 				w := NewWriter(file)
-				rt := NewRecorder(w, true, nil).Wrap(server)
+				rt := NewRecorder(w, "", true, nil).Wrap(server)
 				assert.Equal(t, string(page), get(t, rt, "/api/v1/pods?limit=5"))
 				assert.Equal(t, string(first)+string(second), get(t, rt, "/api/v1/nodes?watch=true"))
 				get(t, rt, "/version")
@@ -229,7 +229,7 @@ func TestSecretsAreRedactedWhateverTheyComeIn(t *testing.T) {
 				file := &memory{}
 				w := NewWriter(file)
 				path, _, _ := strings.Cut(c.url, "?")
-				rt := NewRecorder(w, true, nil).Wrap(answers{path: {kind: mediaJSON, pieces: [][]byte{c.body}}})
+				rt := NewRecorder(w, "", true, nil).Wrap(answers{path: {kind: mediaJSON, pieces: [][]byte{c.body}}})
 				assert.Equal(t, string(c.body), get(t, rt, c.url), "the program gets what came")
 				require.NoError(t, w.Close())
 				r := file.read(t)
@@ -269,7 +269,7 @@ func TestSecretsAreRecordedIfThatIsAskedFor(t *testing.T) {
 	w := NewWriter(file)
 	secrets := list{apiVersion: "v1", kind: "SecretList", meta: metav1.ListMeta{ResourceVersion: "2"}}
 	body := encoded(t, secrets, frames.Protobuf, aSecret("1", "hunter2"))
-	get(t, NewRecorder(w, false, nil).Wrap(answers{"/api/v1/secrets": {pieces: [][]byte{body}}}), "/api/v1/secrets")
+	get(t, NewRecorder(w, "", false, nil).Wrap(answers{"/api/v1/secrets": {pieces: [][]byte{body}}}), "/api/v1/secrets")
 	require.NoError(t, w.Close())
 	assert.True(t, file.has(t, "hunter2"))
 }
@@ -284,7 +284,7 @@ func TestAFunctionRedactsWhatItWants(t *testing.T) {
 	for _, e := range []frames.Encoding{frames.JSON, frames.Protobuf} {
 		file := &memory{}
 		w := NewWriter(file)
-		rt := NewRecorder(w, true, hide).Wrap(answers{
+		rt := NewRecorder(w, "", true, hide).Wrap(answers{
 			"/api/v1/pods":                      {kind: mediaJSON, pieces: [][]byte{encoded(t, podList("2"), e, pod("a", "1"))}},
 			"/api/v1/namespaces/kube/pods":      {kind: mediaJSON, pieces: [][]byte{encoded(t, podList("2"), e, pod("b", "1"))}},
 			"/api/v1/namespaces/default/pods":   {kind: mediaJSON + ";as=Table;g=meta.k8s.io;v=v1", pieces: [][]byte{[]byte(`{"rows":"node-1"}`)}},
@@ -314,7 +314,7 @@ func TestAfterACrashTheFileIsReadableUpToThere(t *testing.T) {
 		first, second := frame(t, watch.Added, pod("a", "3"), frames.JSON), frame(t, watch.Modified, pod("a", "4"), frames.JSON)
 		file := &memory{}
 		w := NewWriter(file)
-		rt := NewRecorder(w, true, nil).Wrap(answers{"/api/v1/pods": {kind: mediaJSON, pieces: [][]byte{first, second}}})
+		rt := NewRecorder(w, "", true, nil).Wrap(answers{"/api/v1/pods": {kind: mediaJSON, pieces: [][]byte{first, second}}})
 		done := make(chan struct{})
 		go func() { defer close(done); get(t, rt, "/api/v1/pods?watch=true") }()
 		synctest.Wait() // the second has not come
@@ -343,7 +343,7 @@ func TestAFileThatCannotBeWrittenDisturbsNobody(t *testing.T) {
 	file := &memory{err: errors.New("the disk is full")}
 	w := NewWriter(file)
 	page := encoded(t, podList("2"), frames.JSON, pod("a", "1"))
-	rt := NewRecorder(w, true, nil).Wrap(answers{"/api/v1/pods": {pieces: [][]byte{page}}})
+	rt := NewRecorder(w, "", true, nil).Wrap(answers{"/api/v1/pods": {pieces: [][]byte{page}}})
 	for range 3 {
 		assert.Equal(t, string(page), get(t, rt, "/api/v1/pods"))
 	}

@@ -11,10 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/secret"
@@ -38,7 +41,11 @@ func newRedactor(secrets bool, more func(*unstructured.Unstructured)) *redactor 
 }
 
 // concerns reports whether the objects of a resource have to be looked at.
-func (r *redactor) concerns(resource string) bool {
+func (r *redactor) concerns(what target) bool {
+	resource := what.resource
+	if what.verb >= asking {
+		return r.more != nil || r.secrets // what is there may be otherwise than the path says
+	}
 	return r.more != nil || r.secrets && resource == "secrets"
 }
 
@@ -126,6 +133,32 @@ func (i *item) with(u *unstructured.Unstructured) (item, error) {
 	return to, nil
 }
 
+// general are the kinds of answers that have no objects in them.
+var general = map[string]bool{
+	statusKind: true, "APIVersions": true, "APIGroup": true, "APIGroupList": true, "APIResourceList": true,
+	"APIGroupDiscoveryList": true,
+}
+
+// withoutObjects is an error for an answer that has an object, though its path or its status says
+// that there is none. OpenAPI, the version and texts have no kind.
+func withoutObjects(body []byte) error {
+	i, ok := readObject(body)
+	var said map[string]json.RawMessage
+	switch {
+	case ok && general[i.kind]:
+		return nil
+	case !ok && utf8.Valid(body) && bytes.IndexByte(body, 0) < 0: // nothing in protobuf is such a text
+		text := bytes.TrimLeft(body, " \t\r\n")
+		if len(text) == 0 || text[0] != '{' && text[0] != '[' {
+			return nil
+		}
+		if json.Unmarshal(text, &said) == nil && (len(said) == 0 || said["paths"] != nil || said["gitVersion"] != nil) {
+			return nil // OpenAPI, its index, or the version
+		}
+	}
+	return fmt.Errorf("%w: it is an object where none should be", errNotRedacted)
+}
+
 // value is what stands for a value of a Secret, or of an annotation of one.
 func (r *redactor) value(of any, encoded bool) any {
 	masked := r.mask(fmt.Sprint(of))
@@ -160,7 +193,7 @@ func (r *redactor) event(frame []byte, resource string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: the event cannot be read", errNotRedacted)
 	}
-	if e.item.kind == statusKind {
+	if e.kind == watch.Error && e.item.kind == statusKind {
 		return frame, nil
 	}
 	to, err := r.object(e.item, resource)
@@ -177,7 +210,7 @@ func (r *redactor) event(frame []byte, resource string) ([]byte, error) {
 // single redacts the answer to a get.
 func (r *redactor) single(body []byte, resource string) ([]byte, error) {
 	i, ok := readObject(body)
-	if !ok {
+	if !ok || strings.HasSuffix(i.kind, "List") {
 		return nil, fmt.Errorf("%w: the object cannot be read", errNotRedacted)
 	}
 	to, err := r.object(i, resource)

@@ -3,11 +3,12 @@ package recording
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kates-go/kates/internal/apipath"
 )
 
 // verb is what a request asks for.
@@ -19,6 +20,8 @@ const (
 	watching             // a watch, or a streamed list
 	getting              // one object
 	asking               // discovery, OpenAPI, the version, health
+	refusing             // an error: a Status, or a text
+	unclear              // none of the API's paths, or not below the server's: nobody knows what is there
 )
 
 // target is a request, read as the API server does.
@@ -27,49 +30,37 @@ type target struct {
 	resource string
 }
 
-// targetOf reads the method, the path and the query of a request. A path before /api or /apis
-// belongs to a proxy.
-func targetOf(method, path string, query url.Values) target {
+// targetOf reads the method, the path and the query of a request to a server with a base.
+func targetOf(method, path string, query url.Values, base string) target {
 	if method != http.MethodGet {
 		return target{}
 	}
-	parts := strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
-	root := slices.IndexFunc(parts, func(s string) bool { return s == "api" || s == "apis" })
-	if root > 0 && parts[0] == "openapi" {
-		root = -1 // /openapi/v3/apis/apps/v1
-	}
-	if root < 0 {
-		return target{verb: asking}
-	}
-	prefix := 2 // api, version
-	if parts[root] == "apis" {
-		prefix = 3
-	}
-	if parts = parts[root:]; len(parts) <= prefix {
-		return target{verb: asking}
-	}
-	parts = parts[prefix:]
-	if parts[0] == "namespaces" && len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
-		parts = parts[2:]
-	}
+	p := apipath.Parse(path, base)
 	switch {
-	case parts[0] == "watch" && len(parts) > 1:
-		return target{} // the old form of a watch: nobody uses it
-	case len(parts) == 1 && isTrue(query, "watch"):
-		return target{watching, parts[0]}
-	case len(parts) == 1:
-		return target{listing, parts[0]}
-	case len(parts) == 2:
-		return target{getting, parts[0]}
+	case p.Sort == apipath.Unknown, p.Doubtful():
+		return target{verb: unclear}
+	case p.Sort == apipath.General:
+		return target{verb: asking}
+	case p.Sort == apipath.OldWatch:
+		return target{} // nobody uses it
 	}
-	return target{}
+	switch p.Verb(method, query) {
+	case "watch":
+		return target{watching, p.Resource}
+	case "list":
+		return target{listing, p.Resource}
+	}
+	if p.Subresource != "" {
+		return target{}
+	}
+	return target{getting, p.Resource}
 }
 
-// isTrue reads a flag as the API server does: everything but "false" and "0" is true.
-func isTrue(query url.Values, flag string) bool {
-	value := strings.ToLower(query.Get(flag))
-	return query.Has(flag) && value != "false" && value != "0"
-}
+// succeeded reports whether a status is that of an answer, and not of an error. Proxies change 200.
+func succeeded(status int) bool { return status >= 200 && status < 300 }
+
+// isTrue reads a flag as the API server does.
+func isTrue(query url.Values, flag string) bool { return apipath.IsTrue(query, flag) }
 
 // key is what a list and its watches have in common.
 type key struct{ path, labels, fields, shards, form string }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kates-go/kates/internal/apipath"
 )
 
 // tape is a recording, ready to be played. It is never changed once it is made.
@@ -30,11 +32,11 @@ func newTape(r *Recording) *tape {
 		if t.begin == 0 && e.Status != 0 {
 			t.begin = e.Answered
 		}
-		switch targetOf(http.MethodGet, e.Path, e.Query).verb {
+		switch targetOf(http.MethodGet, e.Path, e.Query, "").verb {
 		case listing, watching:
 			k := keyOf(e.Path, e.Query, formOf(e))
 			of[k] = append(of[k], e)
-		case getting, asking:
+		case getting, asking, unclear:
 			if e.Status != 0 {
 				t.singles[single(e.Path, e.Query)] = append(t.singles[single(e.Path, e.Query)], e)
 			}
@@ -72,15 +74,8 @@ func single(path string, query url.Values) string {
 
 // resourceOf is a path without its namespace: versions of one resource can be compared.
 func resourceOf(path string) string {
-	before, after, in := strings.Cut(path, "/namespaces/")
-	if !in {
-		return path
-	}
-	_, resource, in := strings.Cut(after, "/")
-	if !in {
-		return path
-	}
-	return before + "/" + resource
+	p := apipath.Parse(path, "")
+	return p.Group + "/" + p.Version + "/" + p.Resource
 }
 
 // note notes the moments.

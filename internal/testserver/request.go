@@ -5,12 +5,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/internal/apipath"
 	"github.com/kates-go/kates/internal/testserver/kinds"
 	"github.com/kates-go/kates/internal/testserver/store"
 )
@@ -40,28 +39,16 @@ type path struct {
 
 // parse reads the path of a request.
 func parse(p string) (at path, ok bool) {
-	parts := strings.Split(strings.Trim(p, "/"), "/")
-	switch {
-	case parts[0] == "api" && len(parts) >= 2:
-		at.version, parts = parts[1], parts[2:]
-	case parts[0] == "apis" && len(parts) >= 3:
-		at.group, at.version, parts = parts[1], parts[2], parts[3:]
-	default:
+	read := apipath.Parse(p, "")
+	if read.Version == "" || read.Below != "" {
 		return path{}, false
 	}
-	if len(parts) >= 2 && parts[0] == "watch" {
-		at.watch, parts = true, parts[1:]
+	at = path{
+		group: read.Group, version: read.Version, resource: read.Resource, namespace: read.Namespace, name: read.Name,
+		part: read.Subresource, names: read.Sort != apipath.General, watch: read.Sort == apipath.OldWatch,
 	}
-	if len(parts) >= 3 && parts[0] == "namespaces" && !(len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize")) {
-		at.namespace, parts = parts[1], parts[2:]
-	}
-	if len(parts) > 3 || slices.Contains(parts, "") {
-		return path{}, false
-	}
-	for i, into := range []*string{&at.resource, &at.name, &at.part} {
-		if i < len(parts) {
-			*into, at.names = parts[i], true
-		}
+	if at.resource == "namespaces" {
+		at.namespace = "" // no object of the cluster is in one
 	}
 	return at, true
 }

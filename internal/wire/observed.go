@@ -4,10 +4,11 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/internal/apipath"
 )
 
 // Asked is a request in the words of the Kubernetes API.
@@ -31,10 +32,7 @@ type Observe func(ctx context.Context, a Asked) (context.Context, func(Answered)
 
 // Observed returns a wrapper for transports of a configuration that tells of each request.
 func Observed(config *rest.Config, observe Observe) func(http.RoundTripper) http.RoundTripper {
-	base := ""
-	if u, _, err := rest.DefaultServerUrlFor(config); err == nil {
-		base = strings.TrimSuffix(u.Path, "/")
-	}
+	base := apipath.Base(config)
 	return func(next http.RoundTripper) http.RoundTripper { return &observed{next, base, observe} }
 }
 
@@ -63,56 +61,16 @@ func (t *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 func (t *observed) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // AskedBy reads what a request asks for from its method and URL. The base is the path of the
-// server. See https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris.
+// server.
 func AskedBy(method string, u *url.URL, base string) Asked {
-	a := Asked{Verb: strings.ToLower(method)}
-	parts := strings.Split(strings.Trim(strings.TrimPrefix(u.Path, base), "/"), "/")
-	switch {
-	case len(parts) > 2 && parts[0] == "api":
-		a.Version, parts = parts[1], parts[2:]
-	case len(parts) > 3 && parts[0] == "apis":
-		a.Group, a.Version, parts = parts[1], parts[2], parts[3:]
-	default:
-		return a
+	p := apipath.Parse(u.Path, base)
+	a := Asked{
+		Group: p.Group, Version: p.Version, Resource: p.Resource, Subresource: p.Subresource,
+		Namespace: p.Namespace, Name: p.Name,
 	}
-	if parts[0] == "namespaces" && len(parts) > 1 {
-		if a.Namespace = parts[1]; len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
-			parts = parts[2:]
-		}
+	if p.Sort < apipath.Objects {
+		a = Asked{}
 	}
-	a.Resource = parts[0]
-	if len(parts) > 1 {
-		a.Name = parts[1]
-	}
-	if len(parts) > 2 {
-		a.Subresource = parts[2]
-	}
-	a.Verb = verbOf(method, a.Name, u.Query())
+	a.Verb = p.Verb(method, u.Query())
 	return a
-}
-
-// verbOf returns the verb of a request for a resource.
-func verbOf(method, name string, query url.Values) string {
-	switch method {
-	case http.MethodPost:
-		return "create"
-	case http.MethodPut:
-		return "update"
-	case http.MethodPatch:
-		return "patch"
-	case http.MethodDelete:
-		if name == "" {
-			return "deletecollection"
-		}
-		return "delete"
-	case http.MethodGet, http.MethodHead, "":
-		if name != "" {
-			return "get"
-		}
-		if watch := query.Get("watch"); watch == "true" || watch == "1" {
-			return "watch"
-		}
-		return "list"
-	}
-	return strings.ToLower(method)
 }

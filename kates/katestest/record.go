@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/internal/apipath"
 	"github.com/kates-go/kates/internal/recording"
 )
 
@@ -29,7 +30,8 @@ type Recorder struct{ writer *recording.Writer }
 // answers, logs, or what goes through a proxy. The values of a Secret's data, and of its
 // annotations, are replaced: equal values by equal texts, others by others. An answer that has a
 // bearer token of the client is left out. [Redact] is for what else is secret. What cannot be
-// redacted, such as a table, is left out, and the file says so; a replay refuses these objects.
+// redacted, such as a table, or an answer to a path that is none of the API's below the
+// configuration's Host, is left out, and the file says so; a replay refuses these objects.
 // Names, labels, config maps and the environment of containers are in the file as they are: look
 // at it (zcat) before you hand it to others.
 //
@@ -53,7 +55,7 @@ func Record(config *rest.Config, file string, options ...RecordOption) (*Recorde
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	w := recording.NewWriter(f)
-	config.Wrap(recording.NewRecorder(w, c.secrets, c.redact()).Wrap)
+	config.Wrap(recording.NewRecorder(w, apipath.Base(config), c.secrets, c.redact()).Wrap)
 	return &Recorder{w}, nil
 }
 

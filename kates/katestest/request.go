@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/kates-go/kates/internal/apipath"
 )
 
 // Request is the record that a [Faults] keeps of one request. Verbs are those of the API server
@@ -41,7 +43,7 @@ type Request struct {
 // StreamedList reports whether the request is a watch that begins with a list (sendInitialEvents,
 // KEP-3157).
 func (r Request) StreamedList() bool {
-	return r.Verb == "watch" && isTrue(r.Query, "sendInitialEvents")
+	return r.Verb == "watch" && apipath.IsTrue(r.Query, "sendInitialEvents")
 }
 
 // A Match selects requests. Empty fields match everything, so the zero Match is every request,
@@ -84,75 +86,25 @@ func (m Match) ofResource(r Request) bool {
 		(subresource == r.Subresource || subresource == "*" && r.Subresource != "")
 }
 
-// requestOf reads a request as the API server does. A path before /api or /apis belongs to a
-// proxy.
+// requestOf reads a request as the API server does. What comes before /api or /apis is the path of
+// the server, or of a proxy.
 func requestOf(r *http.Request) Request {
-	req := Request{Verb: strings.ToLower(r.Method), Path: r.URL.Path, Query: r.URL.Query()}
-	parts := strings.FieldsFunc(r.URL.Path, func(c rune) bool { return c == '/' })
-	root := slices.IndexFunc(parts, func(s string) bool { return s == "api" || s == "apis" })
-	if root < 0 {
+	p := apipath.Find(r.URL.Path)
+	req := Request{
+		Verb: p.Verb(r.Method, r.URL.Query()), Path: r.URL.Path, Query: r.URL.Query(),
+	}
+	if p.Sort < apipath.Objects {
 		return req
 	}
-	prefix := 2 // api, version
-	if parts[root] == "apis" {
-		prefix = 3
-	}
-	if parts = parts[root:]; len(parts) <= prefix {
-		return req // discovery
-	}
-	req.Version = parts[prefix-1]
-	if prefix == 3 {
-		req.Group = parts[1]
-	}
-	req.Verb = verbs[r.Method]
-	parts = parts[prefix:]
-	watching := parts[0] == "watch" && len(parts) > 1 // the old form of ?watch=true
-	if watching {
-		parts = parts[1:]
-	}
-	req.place(parts)
-	req.refine(watching)
+	req.Group, req.Version, req.Resource, req.Subresource = p.Group, p.Version, p.Resource, p.Subresource
+	req.Namespace, req.Name = p.Namespace, p.Name
+	req.named()
 	return req
 }
 
-var verbs = map[string]string{
-	http.MethodGet: "get", http.MethodHead: "get", http.MethodPost: "create", http.MethodPut: "update",
-	http.MethodPatch: "patch", http.MethodDelete: "delete",
-}
-
-// place reads the path after the version.
-func (r *Request) place(parts []string) {
-	// A namespace's own subresources are status and finalize. Any other path after its name is a
-	// resource in it.
-	if parts[0] == "namespaces" && len(parts) > 1 {
-		r.Namespace = parts[1]
-		if len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
-			parts = parts[2:]
-		}
-	}
-	r.Resource = parts[0]
-	if len(parts) > 1 {
-		r.Name = parts[1]
-	}
-	if len(parts) > 2 {
-		r.Subresource = parts[2]
-	}
-}
-
-// refine tells a request for one object from a request for many.
-func (r *Request) refine(watching bool) {
-	switch {
-	case watching:
-		r.Verb = "watch"
-	case r.Name != "":
-		return
-	case r.Verb == "get" && isTrue(r.Query, "watch"):
-		r.Verb = "watch"
-	case r.Verb == "get":
-		r.Verb = "list"
-	case r.Verb == "delete":
-		r.Verb = "deletecollection"
-	default:
+// named takes the name of a list or a watch of one object.
+func (r *Request) named() {
+	if r.Name != "" || r.Verb == "create" {
 		return
 	}
 	for term := range strings.SplitSeq(r.Query.Get("fieldSelector"), ",") {
@@ -161,10 +113,4 @@ func (r *Request) refine(watching bool) {
 			r.Name = value
 		}
 	}
-}
-
-// isTrue reads a flag as the API server does: everything but "false" and "0" is true.
-func isTrue(query url.Values, flag string) bool {
-	value := strings.ToLower(query.Get(flag))
-	return query.Has(flag) && value != "false" && value != "0"
 }

@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kates-go/kates/internal/apipath"
 )
 
 // Transport learns the secrets in the requests of a client, and changes nothing. It is made for
@@ -28,8 +29,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if token, has := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); has && len(token) >= shortest {
 		Learn("a token that was used", []byte(token))
 	}
+	asked := apipath.Find(r.URL.Path)
 	writes := r.Method != http.MethodGet && r.Method != http.MethodDelete && r.GetBody != nil
-	if writes && strings.Contains(r.URL.Path+"/", "/secrets/") {
+	if writes && asked.Resource == "secrets" {
 		if body, err := r.GetBody(); err == nil {
 			content, _ := io.ReadAll(body)
 			_ = body.Close()
@@ -37,7 +39,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	response, err := t.next.RoundTrip(r)
-	if err != nil || r.Method != http.MethodPost || path.Base(r.URL.Path) != "token" {
+	if err != nil || r.Method != http.MethodPost || asked.Subresource != "token" {
 		return response, err
 	}
 	content, err := io.ReadAll(response.Body)
