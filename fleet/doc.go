@@ -16,7 +16,13 @@
 //
 // Memory is bounded by cluster, too, where [Options].Client has kates.WithMaxObjects: each cluster
 // has that many objects of its own. One with more is missing, or keeps what it showed, and its
-// status says why; it takes no room from another.
+// status says why; it takes no room from another. Without that option, too, everything that a
+// cluster can send has a bound: discovery, OpenAPI, errors, pages, events, headers. docs/bounds.md
+// lists them, with what sets each, and the test that shows it.
+//
+// A cluster is known by its name in the fleet and by how it is reached. The UID that it says is what
+// a server says. Two members with one UID stay two, with watches and warm starts of their own, and
+// the status shows that their UIDs are alike.
 //
 // # Loops
 //

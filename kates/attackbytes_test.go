@@ -1,12 +1,14 @@
 package kates_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -113,5 +115,33 @@ func TestAFolderThatOthersMayWriteMeansAListAndSaysWhatToDo(t *testing.T) {
 		assert.Contains(t, starts(c)["ConfigMaps"], "name a folder of the program's own")
 		c.Close()
 		assert.Empty(t, files(t, dir))
+	})
+}
+
+// TestHeadersThatNeverEndEndTheRequest: nothing but net/http bounds them.
+func TestHeadersThatNeverEndEndTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := katestest.NewNetwork(t)
+		listener, err := network.Listen("server.test:80")
+		require.NoError(t, err)
+		sent := make(chan int, 1)
+		go func() {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = http.ReadRequest(bufio.NewReader(conn))
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
+			line, n := "X-Much: "+strings.Repeat("x", 1<<16)+"\r\n", 0
+			for err == nil && n < 1<<30 {
+				_, err = io.WriteString(conn, line)
+				n += len(line)
+			}
+			sent <- n
+		}()
+		c := connected(t, &rest.Config{Host: "http://server.test:80", Dial: network.DialContext})
+		_, err = c.ServerVersion()
+		assert.ErrorContains(t, err, "headers exceeded 10485760 bytes")
+		assert.Less(t, <-sent, 1<<25)
 	})
 }

@@ -111,7 +111,7 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 		return nil, err
 	}
 	link := wire.NewLink(first)
-	requests, dyn, disco := link.Server(), link.Dynamic(), memory.NewMemCacheClient(link.Discovery())
+	requests, dyn, disco := link.Server(), link.Dynamic(), memory.NewMemCacheClient(link.Discovery(s.bounds().General))
 	requests.Scheme, requests.ManagedFields, requests.StreamTyped = s.scheme, s.managedFields, s.streamLists
 	requests.MaxObjectBytes = cmp.Or(s.maxObjectBytes, defaultMaxObjectBytes)
 	c := &core{

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/apipath"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/podlogs"
 	"github.com/kates-go/kates/internal/reach"
@@ -192,11 +193,12 @@ func clusterUID(ctx context.Context, over dynamic.Interface) (types.UID, error) 
 }
 
 // bounds are those of the server's answers. A page of a list may have its number of objects, each
-// as large as an object may be.
+// as large as an object may be. Discovery takes many times as much memory as it has bytes, and the
+// largest clusters have some megabytes of it.
 func (s *settings) bounds() wire.Bounds {
 	object := cmp.Or(s.maxObjectBytes, defaultMaxObjectBytes)
 	items := max(s.streams.PageSize, pageSize)
-	return wire.Bounds{Object: object, List: object * min(items, math.MaxInt64/object-1)}
+	return wire.Bounds{Object: object, List: object * min(items, math.MaxInt64/object-1), General: max(object/4, 1<<20)}
 }
 
 // restConfig returns the configuration of all connections: a copy of the caller's, with what the
@@ -222,7 +224,9 @@ func (s *settings) restConfig(config *rest.Config) *rest.Config {
 	cfg.DisableCompression = cfg.DisableCompression || !s.compressed
 	s.told().requests(cfg)
 	wire.RereadToken(cfg)
+	bounds := s.bounds()
+	bounds.Base = apipath.Base(cfg)
 	// The fence is innermost, the bounds count what all others make of an answer.
-	cfg.WrapTransport = transport.Wrappers(fence.Transport, cfg.WrapTransport, s.bounds().Transport)
+	cfg.WrapTransport = transport.Wrappers(fence.Transport, cfg.WrapTransport, bounds.Transport)
 	return cfg
 }

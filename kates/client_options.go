@@ -223,8 +223,9 @@ func WithRateLimit(qps float32, burst int) Option {
 
 // WithMaxObjects bounds the memory of a client's watches, so that a cluster with far more objects
 // than expected cannot take the process down. n is how many objects all watches of the client
-// together may hold, those of lists under way included. By default, and with 0, there is no bound.
-// A negative n is an error.
+// together may hold, those of lists under way included. By default, and with 0, there is no bound
+// for all together, and each watch may have ten million: no server stores as many. A negative n is
+// an error.
 //
 // A list that would be more is not read any further, and a watch ends at the object that would be
 // one too many. What is shown stays, deletions are not seen either, and [QueryStatus] has the
@@ -334,8 +335,10 @@ type Tuning struct {
 	// list, or an event of a watch, as it comes over the wire, and decompressed. A larger one is
 	// an error of its query; what is shown stays. A server stores objects of a few megabytes at
 	// most, and their JSON may be several times as long. It also bounds every other answer that is
-	// read as a whole: an object that is read or written, an error, discovery. A page of a list
-	// may have as many bytes as PageSize objects, or 500 if those are more. Default: 64 MiB.
+	// read as a whole: an object that is read or written, or an error. Discovery may have a quarter
+	// of that in all, 1 MiB at least, with a group or version for each KiB and a resource for each
+	// 128 bytes; the version, and an OpenAPI document, a quarter each. A page of a list may have as
+	// many bytes as PageSize objects, or 500 if those are more. Default: 64 MiB.
 	MaxObjectBytes int64
 	// CompressedLists lets the server compress large answers, above all lists, as it does for
 	// client-go's clients that do not stream their lists. An answer has a few times fewer bytes. A

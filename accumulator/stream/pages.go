@@ -61,11 +61,16 @@ func Pages(ctx context.Context, list ListOnce, first metav1.ListOptions, start f
 // selector drops.
 const emptyPages = 1000
 
+// tokenMost is how many bytes a token may have. A server's own has the name of an object, and is
+// part of the next request's URL.
+const tokenMost = 64 << 10
+
 // way is the way through the pages of one list.
 type way struct {
 	put          func(runtime.Object) error
 	pages, items int // items of the page that is being read
 	empty        int // pages in a row
+	all          int // items of all pages, also those that put drops
 	tokens       map[[sha256.Size]byte]bool
 	last         runtime.Object
 }
@@ -74,6 +79,9 @@ func newWay(put func(runtime.Object) error) *way {
 	w := &way{tokens: make(map[[sha256.Size]byte]bool)}
 	w.put = func(item runtime.Object) error {
 		w.items++
+		if w.all++; w.all > objectsMost {
+			return tooMany(objectsMost)
+		}
 		w.last = item
 		return put(item)
 	}
@@ -93,7 +101,10 @@ func (w *way) goesOn(token string) error {
 	if w.items > 0 {
 		w.items, w.empty = 0, 0
 	}
-	digest := sha256.Sum256([]byte(token)) // a token may be of any size
+	if len(token) > tokenMost {
+		return fmt.Errorf("the server gives a continue token of %d bytes: %d are the most that is sent back", len(token), tokenMost)
+	}
+	digest := sha256.Sum256([]byte(token))
 	switch {
 	case w.tokens[digest]:
 		return errors.New("the server gives the same continue token twice in one list")

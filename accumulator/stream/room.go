@@ -14,9 +14,16 @@ import (
 // It counts objects and not bytes. Own writes that the watch does not show yet are not among them:
 // they must be shown (G4), and [Config].PendingMax bounds them.
 type room struct {
-	most  int64 // 0: there is no bound, and nothing is counted
+	most  int64 // 0: there is no bound for all together, and nothing is counted
+	each  int   // then: how many objects one stream may hold
 	taken atomic.Int64
 }
+
+// objectsMost is how many objects a stream, or a list, may have where nothing is said. No API server
+// stores as many: one that goes on and on lies.
+const objectsMost = 10_000_000
+
+func newRoom(most int) room { return room{most: int64(max(most, 0)), each: objectsMost} }
 
 // take takes a place, if there is one.
 func (r *room) take() bool {
@@ -36,12 +43,22 @@ var errFull = errors.New("too many objects")
 
 // full is errFull with what can be done.
 func (r *room) full() error {
+	if r.most == 0 {
+		return tooMany(r.each)
+	}
 	return fmt.Errorf("%w: all watches of this client together may hold %d: "+
 		"select fewer by a narrower selector, or raise the bound (WithMaxObjects)", errFull, r.most)
 }
 
+func tooMany(most int) error {
+	return fmt.Errorf("%w: a watch or a list may have %d (WithMaxObjects sets a lower bound for all watches): "+
+		"select fewer by a narrower selector", errFull, most)
+}
+
 // exceeds reports whether a list of so many objects cannot be held, whatever else is.
-func (r *room) exceeds(objects int) bool { return r.most > 0 && int64(objects) > r.most }
+func (r *room) exceeds(objects int) bool {
+	return r.most > 0 && int64(objects) > r.most || r.most == 0 && objects > r.each
+}
 
 // places are those that a stream has of its set's room. The stream's lock guards them.
 //
@@ -67,14 +84,12 @@ func (s *stream) fit(objects int) bool {
 
 // put stores an object, if there is room for it. Called with mu held.
 func (s *stream) put(key Key, o Object) bool {
-	if s.set.room.most > 0 {
-		size := s.store.size()
-		if _, held := s.store.objects[key]; !held {
-			size++
-		}
-		if !s.fit(size) {
-			return false
-		}
+	size := s.store.size()
+	if _, held := s.store.objects[key]; !held {
+		size++
+	}
+	if s.set.room.exceeds(size) || s.set.room.most > 0 && !s.fit(size) {
+		return false
 	}
 	s.store.objects[key] = o
 	return true
@@ -121,7 +136,10 @@ func (s *stream) listing(objects int) {
 
 // admit takes the places for the list under way, which has so many objects.
 func (s *stream) admit(objects int) error {
-	if s.set.room.most == 0 {
+	switch {
+	case s.set.room.exceeds(objects):
+		return s.set.room.full()
+	case s.set.room.most == 0:
 		return nil
 	}
 	s.mu.Lock()

@@ -55,7 +55,7 @@ type use struct {
 func New(c Config) *Set {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Set{
-		config: c.withDefaults(), ctx: ctx, cancel: cancel, room: room{most: int64(max(c.ObjectsMax, 0))},
+		config: c.withDefaults(), ctx: ctx, cancel: cancel, room: newRoom(c.ObjectsMax),
 		streams: make(map[streamKey]*stream),
 		users:   make(map[User]struct{}),
 		ended:   make(map[streamKey]*stream),

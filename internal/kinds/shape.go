@@ -1,19 +1,12 @@
 package kinds
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -24,24 +17,14 @@ import (
 // shape is the part of an OpenAPI schema that decides how the parts of a value are owned (see
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy).
 type shape struct {
-	Ref        string            `json:"$ref"`
-	AllOf      []*shape          `json:"allOf"`
-	Properties map[string]*shape `json:"properties"`
-	Others     others            `json:"additionalProperties"`
-	Items      *shape            `json:"items"`
-	Unknown    bool              `json:"x-kubernetes-preserve-unknown-fields"`
-	Map        string            `json:"x-kubernetes-map-type"`
-	List       string            `json:"x-kubernetes-list-type"`
-}
-
-// others is the shape of the properties that have no name in the schema.
-type others struct{ *shape }
-
-func (o *others) UnmarshalJSON(data []byte) error {
-	if !bytes.HasPrefix(data, []byte("{")) {
-		return nil // a boolean: whether there may be any
-	}
-	return json.Unmarshal(data, &o.shape)
+	Ref        string            // "$ref"
+	AllOf      []*shape          // "allOf"
+	Properties map[string]*shape // "properties"
+	Others     *shape            // "additionalProperties": of those that have no name here
+	Items      *shape            // "items"
+	Unknown    bool              // "x-kubernetes-preserve-unknown-fields"
+	Map        string            // "x-kubernetes-map-type"
+	List       string            // "x-kubernetes-list-type"
 }
 
 // shapeAge is how long the shapes of a group version are used before they are read again.
@@ -52,66 +35,6 @@ type Schemas struct {
 	named      map[string]*shape            // by the name that references use
 	kinds      map[string]string            // the name of each kind's schema
 	selectable map[string]selectable.Fields // the fields that each kind declares
-}
-
-// declared is what a schema says beside its shape.
-type declared struct {
-	Kinds      []metav1.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
-	Selectable []struct {
-		FieldPath string `json:"fieldPath"`
-	} `json:"x-kubernetes-selectable-fields"`
-}
-
-// paths are those of the selectable fields.
-func (d *declared) paths() (all []string) {
-	for _, f := range d.Selectable {
-		if f.FieldPath != "" {
-			all = append(all, f.FieldPath)
-		}
-	}
-	return all
-}
-
-// ReadSchemas reads the schemas in the OpenAPI v3 document of a group version. The document also
-// has kinds of other groups, which belong to every group: they are left out.
-//
-// If some schemas cannot be read, the error names them, and all others are returned. Of those that
-// the error names, the shape is unknown, but not what else they declare.
-func ReadSchemas(gv schema.GroupVersion, raw []byte) (Schemas, error) {
-	var doc struct {
-		Components struct {
-			Schemas map[string]json.RawMessage `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		return Schemas{}, err
-	}
-	found := Schemas{map[string]*shape{}, map[string]string{}, map[string]selectable.Fields{}}
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
-		var s struct {
-			shape
-			declared
-		}
-		part := doc.Components.Schemas[name]
-		if err := json.Unmarshal(part, &s); err == nil {
-			found.named[name] = &s.shape
-		} else {
-			errs = append(errs, fmt.Errorf("the schema %s: %w", name, err))
-			s.declared = declared{}
-			_ = json.Unmarshal(part, &s.declared) // what is right in it is read all the same
-		}
-		for _, kind := range s.Kinds {
-			if kind.Group != gv.Group || kind.Version != gv.Version {
-				continue
-			}
-			found.kinds[kind.Kind] = name
-			if paths := s.paths(); len(paths) > 0 {
-				found.selectable[kind.Kind] = selectable.Custom(paths)
-			}
-		}
-	}
-	return found, errors.Join(errs...)
 }
 
 // at returns the shape of a part of an object, nil if it is not known.
@@ -127,8 +50,8 @@ func (s Schemas) at(kind string, path fieldpath.Path) *shape {
 			here = &shape{}
 		case here.Properties[*e.FieldName] != nil:
 			here = here.Properties[*e.FieldName]
-		case here.Others.shape != nil:
-			here = here.Others.shape
+		case here.Others != nil:
+			here = here.Others
 		case here.Unknown || len(here.Properties) == 0:
 			here = &shape{} // anything
 		default:

@@ -5,15 +5,19 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
+
+	"github.com/kates-go/kates/internal/apipath"
 )
 
 // Bounds are how many bytes an answer may have, decompressed: client-go reads most of them as a
 // whole. 0 is no bound.
 type Bounds struct {
-	// Object is for an object, an error, and discovery. List is for a page of a list. An open
-	// watch, and a log, may bring any number.
-	Object, List int64
+	// Object is for an object, and an error. List is for a page of a list. General is for what has no
+	// objects: discovery, OpenAPI's index and documents, the version. An open watch, and the log of a
+	// pod, may bring any number.
+	Object, List, General int64
+	// Base is the path of the server.
+	Base string
 }
 
 // Transport returns a transport whose answers keep the bounds: an answer that is longer ends with
@@ -31,7 +35,7 @@ func (t *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		return response, err
 	}
 	if most := t.of(r, response.StatusCode); most > 0 {
-		response.Body = &boundedBody{ReadCloser: response.Body, left: most, most: most}
+		response.Body = &boundedBody{ReadCloser: response.Body, left: most, most: most, shared: shareOf(r.Context())}
 	}
 	return response, nil
 }
@@ -44,24 +48,13 @@ func (t *bounded) of(r *http.Request, status int) int64 {
 	if status >= http.StatusMultipleChoices || r.Method != http.MethodGet {
 		return t.Object
 	}
-	_, path, found := strings.Cut(r.URL.Path, "/api/v1/")
-	if !found {
-		var group []string
-		if _, path, found = strings.Cut(r.URL.Path, "/apis/"); found {
-			group = strings.SplitN(path, "/", 3)
-		}
-		if len(group) < 3 {
-			return t.Object // discovery
-		}
-		path = group[2]
-	}
-	parts := strings.Split(path, "/")
-	last := parts[len(parts)-1]
-	query := r.URL.Query()
-	switch {
-	case query.Get("watch") != "", last == "log":
+	p := apipath.Parse(r.URL.Path, t.Base)
+	switch verb := p.Verb(r.Method, r.URL.Query()); {
+	case p.Sort == apipath.General:
+		return t.General
+	case verb == "watch", p.Subresource == "log" && p.Resource == pods.GroupVersionResource.Resource && p.Group == "":
 		return 0
-	case len(parts) == 1, len(parts) == 3 && parts[0] == "namespaces":
+	case verb == "list":
 		return t.List
 	}
 	return t.Object
@@ -73,7 +66,8 @@ var errLongAnswer = errors.New("the server's answer is longer than the client re
 // boundedBody is the body of an answer, up to its bound.
 type boundedBody struct {
 	io.ReadCloser
-	left, most int64 // left is negative when the bound was passed
+	left, most int64  // left is negative when the bound was passed
+	shared     *share // of a bound for several answers; nil: there is none
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
@@ -84,6 +78,9 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		p = p[:b.left+1] // one byte more says that the bound is passed
 	}
 	n, err := b.ReadCloser.Read(p)
+	if over := b.shared.take(int64(n)); over != nil {
+		return 0, over
+	}
 	if b.left -= int64(n); b.left < 0 {
 		return n - 1, fmt.Errorf("%w: it has more than %d bytes", errLongAnswer, b.most)
 	}

@@ -90,9 +90,9 @@ func (l *Link) Dynamic() dynamic.Interface { return dynamic.New(&linked{l, plain
 // Leases returns a dynamic client without a rate limit.
 func (l *Link) Leases() dynamic.Interface { return dynamic.New(&linked{l, leases}) }
 
-// Discovery returns a discovery client.
-func (l *Link) Discovery() *discovery.DiscoveryClient {
-	return discovery.NewDiscoveryClient(&linked{l, kinds})
+// Discovery returns a discovery client for one cache, whose answers have so many bytes at most.
+func (l *Link) Discovery(most int64) discovery.DiscoveryInterface {
+	return &boundedDiscovery{DiscoveryClient: discovery.NewDiscoveryClient(&linked{l, kinds}), most: most}
 }
 
 // linked is the REST client of a link. Each request is one of the connection in use.

@@ -174,7 +174,7 @@ func TestNothingIsDecodedFromProtobufThatMayBeNestedToAnyDepth(t *testing.T) {
 }
 
 func TestAnAnswerIsBoundedByWhatItIsTheAnswerTo(t *testing.T) {
-	const object, list = 10, 100
+	const object, list, general = 10, 100, 50
 	next := roundTripper(func(r *http.Request) (*http.Response, error) {
 		code := http.StatusOK
 		if strings.Contains(r.URL.RawQuery, "fail") {
@@ -182,13 +182,14 @@ func TestAnAnswerIsBoundedByWhatItIsTheAnswerTo(t *testing.T) {
 		}
 		return &http.Response{StatusCode: code, Body: io.NopCloser(strings.NewReader(strings.Repeat("x", 1000)))}, nil
 	})
-	bounded := Bounds{Object: object, List: list}.Transport(next)
+	bounded := Bounds{Object: object, List: list, General: general}.Transport(next)
 	for request, most := range map[string]int{
-		"GET /api": object, "GET /apis": object, "GET /api/v1": object, "GET /apis/apps/v1": object, "GET /version": object, "GET /openapi/v3": object,
+		"GET /api": general, "GET /apis": general, "GET /api/v1": general, "GET /apis/apps/v1": general, "GET /version": general, "GET /openapi/v3": general,
+		"GET /apis?fail": object, "GET /openapi/v3/apis/apps/v1": general, "GET /elsewhere": object,
 		"GET /api/v1/pods": list, "GET /api/v1/pods?watch=true": 1000, "GET /api/v1/pods?watch=true&fail": object, "GET /api/v1/pods?fail": object,
 		"GET /api/v1/namespaces/ns/pods": list, "GET /api/v1/namespaces/ns/pods/p": object, "GET /api/v1/namespaces/ns": object, "GET /api/v1/nodes/n": object,
 		"GET /api/v1/namespaces/ns/pods/p/log": 1000, "GET /api/v1/namespaces/ns/pods/p/status": object,
-		"GET /k8s/clusters/c/apis/apps/v1/deployments": list, "GET /apis/apps/v1/namespaces/ns/deployments/d": object, "GET /apis/apps/v1/namespaces/ns/deployments?watch=1": 1000,
+		"GET /apis/apps/v1/deployments": list, "GET /apis/apps/v1/namespaces/ns/deployments/d": object, "GET /apis/apps/v1/namespaces/ns/deployments?watch=1": 1000,
 		"POST /api/v1/namespaces/ns/pods": object, "DELETE /api/v1/namespaces/ns/pods": object,
 	} {
 		method, path, _ := strings.Cut(request, " ")

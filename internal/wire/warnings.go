@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -23,10 +24,16 @@ func NewWarnings(log logr.Logger) *Warnings { return &Warnings{log: log} }
 // end of them.
 const mostWarnings = 1000
 
+// mostWarning is how many bytes of a text are logged, and remembered.
+const mostWarning = 1 << 10
+
 // HandleWarningHeader implements rest.WarningHandler. Only 299 is a warning of the server.
 func (w *Warnings) HandleWarningHeader(code int, _ string, text string) {
 	if code != 299 || text == "" {
 		return
+	}
+	if len(text) > mostWarning {
+		text = strings.ToValidUTF8(text[:mostWarning], "") + "…"
 	}
 	if _, known := w.logged.Load(text); known {
 		return
