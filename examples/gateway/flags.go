@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -202,7 +203,9 @@ func (s *settings) queries() []kates.Query {
 
 // translate has what the translation needs to know beside the snapshot.
 func (s *settings) translate() translate.Options {
-	o := translate.Options{Address: s.address, Port: s.port, Addresses: s.addresses, Published: s.published, Zone: s.zone}
+	o := translate.Options{
+		Address: s.address, Port: s.port, Addresses: s.addresses, Published: s.published, Zone: s.zone, Machine: s.machine(),
+	}
 	if s.loopback || s.demo() {
 		o.Endpoint = demo.Loopback
 	}
@@ -210,6 +213,24 @@ func (s *settings) translate() translate.Options {
 		o.Published = []string{s.address.String()}
 	}
 	return o
+}
+
+// machine is what objects get nothing of. Addresses that cannot be asked for are as good as none:
+// then endpoints at them are found out by the mark of their requests alone.
+func (s *settings) machine() (m translate.Machine) {
+	if _, port, err := net.SplitHostPort(s.listen); err == nil {
+		if number, err := net.LookupPort("tcp", port); err == nil && number > 0 {
+			m.Ports = append(m.Ports, number)
+		}
+	}
+	m.Addresses = append(m.Addresses, s.addresses...)
+	all, _ := net.InterfaceAddrs()
+	for _, a := range all {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			m.Addresses = append(m.Addresses, prefix.Addr().Unmap())
+		}
+	}
+	return m
 }
 
 // port is where to listen for a port that objects name.

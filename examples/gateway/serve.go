@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/kates-go/kates/examples/gateway/loops"
+	"github.com/kates-go/kates/examples/gateway/nginx"
 	"github.com/kates-go/kates/fleet"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/page"
@@ -46,7 +47,7 @@ func (o *observers) handler(g *loops.Gateway, web web, external bool) http.Handl
 	mux.Handle("/debug/kates/", local(o.page))
 	mux.Handle("GET /healthz", probe(healthy(g, external)))
 	mux.Handle("GET /readyz", probe(ready(g)))
-	return mux
+	return direct(mux)
 }
 
 // health is a kates.Client, or a fleet.Fleet with that client as its home.
@@ -108,6 +109,25 @@ func local(handler http.Handler) http.Handler {
 		if err != nil || !from.Addr().Unmap().IsLoopback() {
 			http.Error(w, "this page is for this machine alone: use kubectl port-forward", http.StatusForbidden)
 			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// ofProxies are the headers of requests that have come through a proxy. The first one is that of the
+// gateway's own nginx, which no object can remove.
+var ofProxies = []string{
+	nginx.LoopHeader, "Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip",
+}
+
+// direct refuses what comes through a proxy: a route to the gateway's own address, say.
+func direct(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, name := range ofProxies {
+			if r.Header.Values(name) != nil {
+				http.Error(w, "this is not for requests through a proxy: use kubectl port-forward", http.StatusForbidden)
+				return
+			}
 		}
 		handler.ServeHTTP(w, r)
 	})

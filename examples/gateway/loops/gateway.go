@@ -30,8 +30,8 @@ type Gateway struct {
 	Logger  *slog.Logger
 	// Queries are those of translate.Queries.
 	Queries []kates.Query
-	// Translate has what snapshots do not say. Now, Refused, Remote and ReportsOnly are filled in
-	// here, and Published gets the addresses of PublishService.
+	// Translate has what snapshots do not say. Now, Refused, Remote, ReportsOnly and Machine.Taken
+	// are filled in here, and Published gets the addresses of PublishService.
 	Translate translate.Options
 	// PublishService is the Service whose addresses statuses show, beside Translate.Published.
 	// Empty: none.
@@ -43,6 +43,7 @@ type Gateway struct {
 
 	wakes     wakes
 	refusals  refusals
+	ports     ports
 	upstreams upstreams
 	remote    remote
 	serving   atomic.Bool
@@ -56,8 +57,8 @@ type wakes struct {
 	// push: other upstreams serve (from runConfigure), or endpoints of other clusters have changed
 	// (from watchClusters).
 	push chan struct{}
-	// report: nginx has refused an object, has accepted one that it had refused or that is gone, or
-	// serves for the first time (from runConfigure).
+	// report: nginx has refused an object, has accepted one that it had refused or that is gone,
+	// cannot listen somewhere, or can again, or serves for the first time (from runConfigure).
 	report chan struct{}
 }
 
@@ -92,6 +93,7 @@ const (
 	endpointsInterval = 50 * time.Millisecond
 	reportInterval    = time.Second
 	aliveInterval     = time.Second
+	takenInterval     = 10 * time.Second // whoever has a port may have given it back
 	startInterval     = 5 * time.Second
 	hangs             = 10 * time.Minute // a configuration that takes so long never ends
 	// Certificates expire though nothing changes.
@@ -175,7 +177,11 @@ func (g *Gateway) runConfigure(ctx context.Context) error {
 // configure makes nginx serve what a snapshot says.
 func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error {
 	for {
-		desired := translate.Translate(snap, g.translateOptions(snap))
+		o, again := g.translateOptions(snap), g.ports.due()
+		if again {
+			o.Machine.Taken = nil
+		}
+		desired := translate.Translate(snap, o)
 		g.upstreams.add(&desired.Config) // so that endpoints are sent while Apply loads it
 		outcome, err := g.Nginx.Apply(ctx, &desired.Config)
 		switch {
@@ -187,12 +193,18 @@ func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error
 			}
 			wake(g.wakes.report)
 			continue // with the last good versions in place of those
+		case len(outcome.Taken) > 0:
+			if err := g.cannotListen(outcome.Taken, again); err != nil {
+				return err
+			}
+			continue // without what is served there
 		case outcome.Again > 0:
 			return kates.Again(outcome.Again) // its last start or try was less than a second ago
 		}
 		g.upstreams.keepOnly(&desired.Config)
 		wake(g.wakes.push) // some may have changed before they were added
 		healed := g.refusals.accept(snap)
+		healed = again && g.ports.free() || healed
 		if first := !g.serving.Swap(true); first || healed {
 			wake(g.wakes.report)
 		}
@@ -200,8 +212,21 @@ func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error
 			// Apply takes no other one before. What changes meanwhile is in the next snapshot.
 			pause(ctx, configureInterval)
 		}
+		if len(g.ports.now()) > 0 {
+			return kates.Again(takenInterval)
+		}
 		return nil
 	}
+}
+
+// cannotListen notes where nginx cannot listen. all: it has tried all that objects ask for.
+func (g *Gateway) cannotListen(taken []nginx.Taken, all bool) error {
+	changed, err := g.ports.note(taken, all)
+	if changed {
+		g.Logger.Error("nginx cannot listen everywhere: what is served there is left out", slog.Any("because", taken))
+		wake(g.wakes.report)
+	}
+	return err
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -276,6 +301,7 @@ func (g *Gateway) translateOptions(snap *translate.Snapshot) translate.Options {
 	o := g.Translate
 	o.Now = time.Now()
 	o.Refused = g.refusals.inForce(snap)
+	o.Machine.Taken = g.ports.now()
 	o.Remote = g.remote.endpoints()
 	if service := snap.Services[g.PublishService]; service != nil {
 		o.Published = append([]string{}, o.Published...)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -107,6 +108,7 @@ type fakeNginx struct {
 	again   time.Duration // the answer to the next call
 	takes   time.Duration
 	refuses func(*nginx.Config) []nginx.Refusal
+	in      []int // ports that somebody else listens at
 	dead    atomic.Bool
 	pushes  bool
 
@@ -124,6 +126,15 @@ func (f *fakeNginx) Apply(_ context.Context, c *nginx.Config) (nginx.Outcome, er
 	if again := f.again; again > 0 {
 		f.again = 0
 		return nginx.Outcome{Again: again}, nil
+	}
+	var out nginx.Outcome
+	for _, s := range c.Servers {
+		if one := (nginx.Taken{Port: s.Port, Message: fmt.Sprintf("port %d is taken", s.Port)}); slices.Contains(f.in, s.Port) && !slices.Contains(out.Taken, one) {
+			out.Taken = append(out.Taken, one)
+		}
+	}
+	if len(out.Taken) > 0 {
+		return out, nil
 	}
 	if f.refuses != nil {
 		if refused := f.refuses(c); len(refused) > 0 {
@@ -183,6 +194,13 @@ func (f *fakeNginx) refuse(refuses func(*nginx.Config) []nginx.Refusal) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.refuses = refuses
+}
+
+// cannotListen has somebody else listen at these ports, and at no others.
+func (f *fakeNginx) cannotListen(ports ...int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.in = ports
 }
 
 func (f *fakeNginx) called() int {

@@ -45,20 +45,22 @@ var (
 	atCertificate = regexp.MustCompile(`certificates/[0-9a-f]+\.pem`)
 )
 
-// suspect returns the object that nginx' message leads to: by its certificate, or by the line.
+// suspect returns the object that nginx' message leads to: by the line at its end, or by the
+// certificate if there is no line. The rest of a message with a line may be text of an object.
 func suspect(c *Config, r Rendering, message string) (Object, bool) {
-	if file := atCertificate.FindString(message); file != "" {
-		for _, id := range sortedKeys(c.Certificates) {
-			if one := c.Certificates[id]; one.file() == file {
-				return one.Source, one.Source != Object{}
-			}
-		}
-	}
 	if at := atLine.FindStringSubmatch(message); at != nil {
 		line, _ := strconv.Atoi(at[1])
 		for _, s := range r.Spans {
 			if s.First <= line && line <= s.Last {
 				return s.Source, true
+			}
+		}
+		return Object{}, false
+	}
+	if file := atCertificate.FindString(message); file != "" {
+		for _, id := range sortedKeys(c.Certificates) {
+			if one := c.Certificates[id]; one.file() == file {
+				return one.Source, one.Source != Object{}
 			}
 		}
 	}

@@ -50,7 +50,7 @@ type Server struct {
 	Port    int    // to listen at
 	TLS     bool
 	// Host is a name, a wildcard like *.example.com (which stands for any number of labels), or
-	// empty for each host that has no server.
+	// empty for each host that has no server. A server with another text is left out.
 	Host        string
 	Certificate string // ID, if TLS. Empty: no certificate is usable, and handshakes are refused.
 	// Listener, if not empty, is the host that a connection over TLS must have been made for: of

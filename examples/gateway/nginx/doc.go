@@ -24,6 +24,13 @@
 // nginx outlives a gateway that is killed, and the next gateway adopts it: if the configuration is
 // the same, nothing happens. If nginx' master is killed, Apply starts it again; Alive says when.
 //
+// # Attackers
+//
+// Whoever may write one object must harm no other. Texts of objects are quoted (quote.go), regular
+// expressions are bounded, and each line of the configuration knows its object, so that nginx'
+// message names the one at fault (blame.go). An address at which nginx cannot listen is found before
+// nginx is reloaded (taken.go). The tests in attack_test.go try to break that.
+//
 // # What is not here
 //
 // Of a header that comes several times, nginx before 1.23 sees the first one only, in conditions

@@ -11,9 +11,17 @@ var ofConnection = []string{
 	"connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
 }
 
+// LoopHeader counts how often a request has come through this gateway (RFC 8586). No object changes
+// it. A request that has come mostRounds times goes round in a circle, and is refused.
+const (
+	LoopHeader = "CDN-Loop"
+	loopMark   = "kates-gateway"
+	mostRounds = 3
+)
+
 // changeable reports whether a header may be changed.
 func changeable(name string) bool {
-	return headerName.MatchString(name) && !slices.Contains(ofConnection, strings.ToLower(name))
+	return headerName.MatchString(name) && !strings.EqualFold(name, LoopHeader) && !slices.Contains(ofConnection, strings.ToLower(name))
 }
 
 // field is what becomes of a header.
@@ -69,11 +77,14 @@ func sent(name string) string {
 
 // proxied are the headers that a request to an endpoint has beside the client's own.
 func (r *renderer) proxied() fields {
-	all := fields{{name: "Host", was: "$asked_host"}, {name: "Connection", was: "$connection_upgrade"}, {name: "Upgrade", was: "$http_upgrade"}}
+	all := fields{
+		{name: "Host", was: "$host$asked_port"}, {name: "Connection", was: "$connection_upgrade"}, {name: "Upgrade", was: "$upgrade"},
+		{name: LoopHeader, was: "$passed"},
+	}
 	if r.config.Settings.ProxyHeaders {
 		all = append(all,
 			&field{name: "X-Forwarded-For", was: "$proxy_add_x_forwarded_for"}, &field{name: "X-Forwarded-Proto", was: "$scheme"},
-			&field{name: "X-Forwarded-Host", was: "$asked_host"}, &field{name: "X-Forwarded-Port", was: "$server_port"},
+			&field{name: "X-Forwarded-Host", was: "$host$asked_port"}, &field{name: "X-Forwarded-Port", was: "$server_port"},
 			&field{name: "X-Real-IP", was: "$remote_addr"})
 	}
 	return all

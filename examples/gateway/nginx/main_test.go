@@ -246,7 +246,7 @@ func eventually(t *testing.T, holds func() bool) {
 }
 
 // certificate makes a certificate that signs itself.
-func certificate(t *testing.T, host string) Certificate {
+func certificate(t testing.TB, host string) Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)

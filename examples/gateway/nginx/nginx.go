@@ -85,6 +85,9 @@ type Outcome struct {
 	Again time.Duration
 	// Refused has the objects at fault if nginx refuses the configuration. The last one serves on.
 	Refused []Refusal
+	// Taken is where nginx cannot listen. The last configuration serves on, and the caller leaves
+	// out the servers there.
+	Taken []Taken
 }
 
 // Open takes a folder, and adopts an nginx that serves there. It starts none: the first Apply
@@ -193,8 +196,13 @@ func (n *Nginx) Apply(ctx context.Context, c *Config) (out Outcome, err error) {
 		return out, nil
 	}
 	out.Again = 0
+	if running { // it is cheap, and comes before nginx looks at the whole
+		if out.Taken = n.taken(ctx, r, true, false); len(out.Taken) > 0 {
+			return out, nil
+		}
+	}
 	if n.refused.hash != r.Hash {
-		if err := n.examine(ctx, c, r); err != nil {
+		if out.Taken, err = n.examine(ctx, c, r); err != nil || len(out.Taken) > 0 {
 			return out, err
 		}
 	}
@@ -205,6 +213,12 @@ func (n *Nginx) Apply(ctx context.Context, c *Config) (out Outcome, err error) {
 			}
 		}
 		return out, nil
+	}
+	if !running {
+		dismissed := !n.options.External && n.dismissOrphans()
+		if out.Taken = n.taken(ctx, r, false, dismissed); len(out.Taken) > 0 {
+			return out, nil
+		}
 	}
 	if err := n.activate(ctx, c, r, running); err != nil {
 		return out, err
@@ -224,25 +238,29 @@ func (n *Nginx) rendered(c *Config) Rendering {
 	return l.rendering
 }
 
-// examine has nginx check a configuration. If it refuses it, the objects at fault are found.
-func (n *Nginx) examine(ctx context.Context, c *Config, r Rendering) error {
+// examine has nginx check a configuration. If it refuses it, the objects at fault are found, or the
+// address at which it cannot listen.
+func (n *Nginx) examine(ctx context.Context, c *Config, r Rendering) ([]Taken, error) {
 	n.refused = refusals{}
 	defer n.remove("candidate.conf")
 	if err := n.writeCertificates(c); err != nil {
-		return err
+		return nil, err
 	}
 	message, err := n.check(ctx, r.Text)
 	if err != nil || message == "" {
-		return err
+		return nil, err
+	}
+	if taken, ok := refusedAddress(message); ok {
+		return []Taken{taken}, nil
 	}
 	n.note(func(s *Stats) { s.Refused++ })
 	all, err := n.blame(ctx, c, message)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	n.log.Error("nginx refuses a configuration: the last one serves on", "message", message, "because of", names(all))
 	n.refused = refusals{hash: r.Hash, all: all}
-	return nil
+	return nil, nil
 }
 
 // activate puts a configuration into place, and starts or reloads nginx.

@@ -47,7 +47,6 @@ func (n *Nginx) Alive() bool { return n.master() != 0 }
 func (n *Nginx) start(ctx context.Context, hash string) error {
 	n.dismissOrphans()
 	n.remove(controlSocket) // of a master that was killed
-	n.remove("nginx.pid")
 	output := os.Stderr
 	if n.render.ErrorLog != "stderr" {
 		file, err := os.OpenFile(n.render.ErrorLog, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -91,12 +90,13 @@ func dismiss(master int, ended <-chan struct{}) {
 }
 
 // dismissOrphans has workers of a killed master finish, and close their listening sockets, so that
-// another master can listen there.
-func (n *Nginx) dismissOrphans() {
+// another master can listen there. It reports whether there are any.
+func (n *Nginx) dismissOrphans() (found bool) {
 	text, _ := os.ReadFile(n.path("nginx.pid"))
+	defer n.remove("nginx.pid")
 	master := strings.TrimSpace(string(text))
 	if master == "" {
-		return
+		return false
 	}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
@@ -113,9 +113,10 @@ func (n *Nginx) dismissOrphans() {
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		if err == nil {
 			n.log.Warn("nginx' master was killed: its workers finish their requests", "worker", pid)
-			_ = syscall.Kill(pid, syscall.SIGQUIT)
+			found = syscall.Kill(pid, syscall.SIGQUIT) == nil || found
 		}
 	}
+	return found
 }
 
 // wait waits until nginx says that it has a configuration. ended, if not nil, is closed if it

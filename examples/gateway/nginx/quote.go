@@ -36,14 +36,21 @@ func exactly(s string) string {
 	return bytewise(s, func(b byte) string { return fmt.Sprintf(`\x%02x`, b) })
 }
 
+// key quotes a text for a key of a map. Without the backslash nginx reads some keys as words of its
+// own: default, hostnames, include, volatile, and what begins with a tilde.
+func key(s string) string { return fixed(`\` + s) }
+
 // encoded returns a regular expression for this text in a URL, where each byte may be
-// percent-encoded, and slashes may be several.
+// percent-encoded, and slashes may be several. Slashes side by side are one: two repetitions side
+// by side would try all ways to share out what they match.
 func encoded(s string) string {
 	var out strings.Builder
-	for _, b := range []byte(s) {
+	for i, b := range []byte(s) {
 		switch one := exactly(string([]byte{b})); b {
 		case '/':
-			out.WriteString(`(?:/|%2[fF])+`)
+			if i == 0 || s[i-1] != '/' {
+				out.WriteString(`(?:/|%2[fF])+`)
+			}
 		case ' ':
 			out.WriteString(`(?:\+|%20)`)
 		default:
@@ -67,18 +74,32 @@ func bytewise(s string, escape func(byte) string) string {
 }
 
 // CheckRegex says why a text cannot be a regular expression of a location or a condition. It takes
-// what Go's package regexp takes, in ASCII: nginx has PCRE, whose named groups would set
-// variables.
+// what Go's package regexp takes, in ASCII, up to a size: nginx has PCRE, whose named groups would
+// set variables.
 func CheckRegex(s string) error {
 	_, err := regex(s)
 	return err
 }
+
+// A match costs at most mostSteps times mostInstructions: PCRE counts the places at which it goes
+// back, and compares the text between two of them without counting.
+const (
+	mostSteps        = 5000
+	mostInstructions = 256
+)
+
+// bounded is what a regular expression of a user begins with. PCRE gives up after so many steps. It
+// does not count within a repetition that it knows never to go back into, so there is none.
+var bounded = fmt.Sprintf("(*NO_AUTO_POSSESS)(*LIMIT_MATCH=%d)", mostSteps)
 
 // regex returns a regular expression of a user in PCRE, with a group around it.
 func regex(s string) (string, error) {
 	tree, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {
 		return "", err
+	}
+	if program, err := syntax.Compile(tree.Simplify()); err != nil || len(program.Inst) > mostInstructions {
+		return "", fmt.Errorf("a regular expression has at most %d instructions, and a repetition counts as often as it has to match", mostInstructions)
 	}
 	unname(tree)
 	out := tree.String()
@@ -96,15 +117,18 @@ func unname(tree *syntax.Regexp) {
 }
 
 var (
-	hostName   = regexp.MustCompile(`^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
-	headerName = regexp.MustCompile("^[-!#%&'*+.^_`|~0-9A-Za-z]+$")
+	hostName   = regexp.MustCompile(`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	headerName = regexp.MustCompile("^[-!#%&'*+.^_`|~0-9A-Za-z]{1,256}$")
 	plainName  = regexp.MustCompile(`^[-0-9A-Za-z]+$`) // nginx has a variable for such a header
 )
+
+// isHost reports whether a text is a name or a wildcard, of a length that DNS has.
+func isHost(s string) bool { return len(s) <= 253 && hostName.MatchString(s) }
 
 // address reports whether an endpoint is an address with a port.
 func address(endpoint string) bool {
 	at, err := netip.ParseAddrPort(endpoint)
-	return err == nil && at.Addr().Zone() == ""
+	return err == nil && at.Addr().Zone() == "" && at.Port() > 0
 }
 
 // nameOf makes a word of an upstream's ID that Lua and nginx can have anywhere.

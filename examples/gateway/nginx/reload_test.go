@@ -168,23 +168,6 @@ func TestAFullDiskLeavesTheConfigurationThatServes(t *testing.T) {
 	assert.Empty(t, entries, "half a file")
 }
 
-func TestAnAddressThatIsTakenIsAnErrorAndTheLastConfigurationServesOn(t *testing.T) {
-	s := open(t, nil)
-	c := s.config(s.server("a.example.com", at(Prefix, "/", to("up"))))
-	s.apply(c)
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer taken.Close()
-	active := read(t, s.path("nginx.conf"))
-	pause(t, time.Until(s.next))
-	s.options.ReloadTimeout = 4 * time.Second // nginx tries for 2.5 s
-	c.Servers = append(c.Servers, Server{Address: "127.0.0.1", Port: taken.Addr().(*net.TCPAddr).Port, Host: "x.example.com"})
-	_, err = s.Apply(t.Context(), clone(c))
-	require.Error(t, err)
-	assert.Equal(t, active, read(t, s.path("nginx.conf")))
-	assert.Equal(t, 200, s.get("http://a.example.com/").StatusCode)
-}
-
 // TestAnNginxThatDoesNotStartLeavesNoWorkerBehind: one whose master does not end by itself, and
 // whose worker would serve on without it.
 func TestAnNginxThatDoesNotStartLeavesNoWorkerBehind(t *testing.T) {

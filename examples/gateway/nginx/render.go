@@ -180,6 +180,7 @@ func (r *renderer) head(w *writer, hash string) {
 	w.line("worker_shutdown_timeout %s;", duration(s.drain(), 0))
 	w.line("pid %s;", fixed(o.Dir+"/nginx.pid"))
 	w.line("error_log %s;", fixed(o.ErrorLog))
+	w.line("pcre_jit off; # it does not count all steps of a match: see bounded in quote.go")
 	w.block("events", func() {
 		w.line("worker_connections %d;", positive(s.Connections, 4096))
 	})
@@ -223,9 +224,13 @@ func (r *renderer) http(w *writer) {
 func (r *renderer) proxy(w *writer) {
 	s := r.config.Settings
 	w.line(`geo $dollar { default "$"; }`)
-	w.line(`map $http_host $asked_host { "" $host; default $http_host; }`)
-	w.line(`map $http_host $asked_port { default ""; "~(?<port_of_host>:[0-9]+)$" $port_of_host; }`)
-	w.line(`map $http_upgrade $connection_upgrade { "" ""; default upgrade; }`)
+	// Endpoints are told the host that chose the route, which is that of the URL if a client sends
+	// another one in Host. A port is known of the same host alone.
+	w.line(`map "$host $http_host" $asked_port { default ""; "~*^([^ ]+) \1(?<port_of_host>:[0-9]+)$" $port_of_host; }`)
+	w.line(`map $http_upgrade $upgrade { default ""; "~*^websocket$" websocket; }`)
+	w.line(`map $upgrade $connection_upgrade { "" ""; default upgrade; }`)
+	w.line(`map $http_cdn_loop $passed { "" %s; default "$http_cdn_loop, %[1]s"; }`, loopMark)
+	w.line(`map $http_cdn_loop $looped { default 0; "~%s" 1; }`, strings.Repeat(loopMark+".*", mostRounds-1)+loopMark)
 	w.line(`map $request_uri $asked_path { default /; "~^(?<path_of_uri>[^?]+)" $path_of_uri; }`)
 	w.line("proxy_http_version 1.1;")
 	w.line("proxy_connect_timeout %s;", duration(s.ConnectTimeout, 5*time.Second))

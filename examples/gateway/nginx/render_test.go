@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,10 +106,10 @@ func every(text, host, header, pattern string) *Config {
 		Settings: Settings{ProxyHeaders: true},
 		Servers: []Server{
 			{Address: text, Port: 80, Host: "sure.example.com", Source: o, Locations: locations},
-			{Address: text, Port: 80, Host: host, Source: o, TLS: true, Certificate: text, Locations: []Location{at(Exact, text, full)}},
+			{Address: text, Port: 81, Host: host, Listener: host, Source: o, TLS: true, Certificate: "c" + text, Locations: []Location{at(Exact, text, full)}},
 		},
 		Upstreams:    map[string][]string{"a" + text: {"x" + text, "10.0.0.1:80"}, "b" + text: {"10.0.0.2:80", "x" + text + ":80"}},
-		Certificates: map[string]Certificate{text: {Source: o, Chain: []byte(text), Key: []byte(text)}},
+		Certificates: map[string]Certificate{"c" + text: {Source: o, Chain: []byte(text), Key: []byte(text)}},
 	}
 }
 
@@ -118,9 +119,9 @@ func harmless(text, host, header, pattern string) *Config {
 	if strings.HasPrefix(text, "/") {
 		plain = "/x" // the path of a location is one only with a slash
 	}
-	if hostName.MatchString(host) && host != "sure.example.com" {
+	if isHost(host) {
 		host = "h.example.com"
-	} else if host != "" && host != "sure.example.com" {
+	} else if host != "" && host != "*" {
 		host = "_"
 	}
 	switch {
@@ -141,7 +142,7 @@ func harmless(text, host, header, pattern string) *Config {
 
 var hostile = []string{
 	"x", "", "/", nasty, `"`, `\`, `\"`, `"; return 200; #`, "\n}\nserver {", "a\x00b", "$", "${", "${dollar}", "}", "é\xff", "~", "~*.*", "= /", "@none", "default",
-	"';", "/../x", "%0a", "%", "%2", "?", "a?b#c", "#", "$1$2", "include /etc/passwd", "unix:/tmp/x", "[::1]", "::1", "127.0.0.1", "1.2.3.4:80", "-x", "//",
+	"';", "/../x", "%0a", "%", "%2", "?", "a?b#c", "#", "$1$2", "include /etc/passwd", "include", "hostnames", "volatile", "unix:/tmp/x", "[::1]", "::1", "127.0.0.1", "1.2.3.4:80", "-x", "//",
 }
 
 var patterns = []string{"", ".*", "(?P<host>a)", "(?<dollar>a)", "a)|(b", `"; }`, `\Q"\E`, `[\"]`, "(?i)é", `\x{ffff}`, "(", `a{1001}`, `\d+\.js$`, "\n", `[^\x00]`}
@@ -200,7 +201,7 @@ func structure(text []byte) ([]string, error) {
 		case b == ';' || b == '{':
 			entry := len(open) > 0 && strings.Contains("map geo split_clients", open[len(open)-1])
 			if entry {
-				first = "entry"
+				first = entryOf(first)
 			}
 			all = append(all, fmt.Sprintf("%s %d %c", first, words, b))
 			if text, words = text[1:], 0; b == '{' {
@@ -229,6 +230,17 @@ func structure(text []byte) ([]string, error) {
 		return nil, fmt.Errorf("the text ends within %v", open)
 	}
 	return all, nil
+}
+
+// entryOf is what nginx reads in a map: a word of its own, a regular expression, or a text.
+func entryOf(first string) string {
+	switch {
+	case slices.Contains([]string{"default", "hostnames", "include", "volatile"}, first):
+		return first
+	case strings.HasPrefix(first, "~"):
+		return "regular expression"
+	}
+	return "text"
 }
 
 // token reads one word, which may be quoted.

@@ -9,9 +9,10 @@ import (
 // condition returns a variable that is 1 if a request meets the condition, and 0 if not. A header
 // or parameter that is missing, or empty, meets none: nginx tries no pattern on an empty text.
 func (r *renderer) condition(source Object, c Condition) string {
-	pattern, err := exactly(c.Value), error(nil)
+	begin, pattern, err := "~", exactly(c.Value), error(nil)
 	if c.Regex {
 		pattern, err = regex(c.Value)
+		begin += bounded
 	}
 	value := `"$request_method"`
 	switch c.Kind {
@@ -26,7 +27,7 @@ func (r *renderer) condition(source Object, c Condition) string {
 	if err != nil || value == "" {
 		return r.variable("met", source, "map 1", "default 0;")
 	}
-	return r.variable("met", source, "map "+value, "default 0;", fixed(`~^(?:`+pattern+`)\z`)+" 1;")
+	return r.variable("met", source, "map "+value, "default 0;", fixed(begin+`^(?:`+pattern+`)\z`)+" 1;")
 }
 
 // parameter returns a variable with the first value of a parameter, as it stands in the URL.

@@ -12,7 +12,7 @@ func listeners(servers []Server) [][]Server {
 	var all [][]Server
 	at := map[string]int{}
 	for _, s := range servers {
-		if s.Host != "" && !hostName.MatchString(s.Host) || s.Port < 1 || s.Port > 65535 {
+		if s.Host != "" && !isHost(s.Host) || s.Listener != "" && s.Listener != "*" && !isHost(s.Listener) || s.Port < 1 || s.Port > 65535 {
 			continue
 		}
 		key := fmt.Sprint(s.Address, " ", s.Port)
@@ -52,16 +52,24 @@ func (r *renderer) listener(w *writer, servers []Server) {
 
 // connection returns a variable with the Listener that a connection was made for.
 func (r *renderer) connection(servers []Server) string {
-	lines := []string{"hostnames;", `default "*";`}
-	for _, s := range servers {
-		if line := fmt.Sprintf("%s %s;", fixed(s.Listener), fixed(s.Listener)); hostName.MatchString(s.Listener) && !slices.Contains(lines, line) {
-			lines = append(lines, line)
-		}
-	}
 	if !slices.ContainsFunc(servers, func(s Server) bool { return s.TLS && s.Listener != "" }) {
 		return ""
 	}
-	return r.variable("connection", servers[0].Source, "map $ssl_server_name", lines...)
+	name := fmt.Sprintf("connection%d", len(r.names)+1)
+	r.names[name] = name
+	seen := map[string]bool{"": true, "*": true}
+	r.maps.depth = 1
+	r.maps.block("map $ssl_server_name $"+name, func() {
+		r.maps.line("hostnames;")
+		r.maps.line(`default "*";`)
+		for _, s := range servers {
+			if !seen[s.Listener] {
+				seen[s.Listener] = true
+				r.maps.of(s.Source, func() { r.maps.line("%s %s;", key(s.Listener), expanded(s.Listener)) })
+			}
+		}
+	})
+	return name
 }
 
 // server writes one server. connection has the Listener that a connection was made for.
@@ -73,6 +81,7 @@ func (r *renderer) server(w *writer, s Server, connection string) {
 			if s.Host != "" {
 				w.line("server_name %s;", fixed(s.Host))
 			}
+			w.line("if ($looped) { return 508; }")
 			if s.TLS && s.Listener != "" {
 				w.line("if ($%s != %s) { return 421; }", connection, expanded(s.Listener))
 			}
@@ -155,7 +164,7 @@ func (l *locations) inexact(one Location) {
 		l.add(prefixOf(path), Location{Path: path + "/", Rules: one.Rules})
 	case Regex:
 		if pattern, err := regex(one.Path); err == nil {
-			l.add("~ "+fixed("^"+pattern), one)
+			l.add("~ "+fixed(bounded+"^"+pattern), one)
 		}
 	}
 }
@@ -191,47 +200,57 @@ func (l *locations) add(head string, one Location) {
 		}
 	}
 	target := l.targets(one.Rules)
-	l.w.block("location "+head, func() {
-		l.w.line("error_page 418 = %s;", target)
-		l.w.line("return 418;")
+	l.w.of(one.Rules[0].Source, func() { // the path is that of its first rule
+		l.w.block("location "+head, func() {
+			l.w.line("error_page 418 = %s;", target)
+			l.w.line("return 418;")
+		})
 	})
 }
 
 // targets returns where requests for these rules go: a name, or a variable that has it.
 func (l *locations) targets(rules []Rule) string {
-	var bits, lines []string
-	otherwise, seen := "@none", map[string]int{}
+	var picks []string
+	otherwise := "@none"
 	for _, rule := range rules {
 		target := l.target(rule)
 		if len(rule.Conditions) == 0 {
 			otherwise = target
 			break
 		}
-		held := map[int]bool{}
-		for _, c := range rule.Conditions {
-			bit := "$" + l.condition(rule.Source, c)
-			at, ok := seen[bit]
-			if !ok {
-				at = len(bits)
-				seen[bit] = at
-				bits = append(bits, bit)
-			}
-			held[at] = true
-		}
-		var pattern strings.Builder
-		for i := range bits {
-			if held[i] {
-				pattern.WriteByte('1')
-			} else {
-				pattern.WriteByte('.')
-			}
-		}
-		lines = append(lines, fmt.Sprintf(`"~^%s" %q;`, strings.TrimRight(pattern.String(), "."), target))
+		picks = append(picks, l.pick(rule, target))
 	}
 	l.none = l.none || otherwise == "@none"
-	if len(lines) == 0 {
+	if len(picks) == 0 {
 		return otherwise
 	}
-	lines = append([]string{fmt.Sprintf("default %q;", otherwise)}, lines...)
-	return "$" + l.variable("rule", rules[0].Source, `map "`+strings.Join(bits, "")+`"`, lines...)
+	return l.first(picks, otherwise)
+}
+
+// pick returns a variable with the target of a rule if all of its conditions hold, or else nothing.
+func (l *locations) pick(rule Rule, target string) string {
+	var bits []string
+	for _, c := range rule.Conditions {
+		if bit := "$" + l.condition(rule.Source, c); !slices.Contains(bits, bit) {
+			bits = append(bits, bit)
+		}
+	}
+	return "$" + l.variable("pick", rule.Source, `map "`+strings.Join(bits, "")+`"`,
+		`default "";`, fmt.Sprintf(`"~^1+$" %q;`, target))
+}
+
+// first returns a variable with the first one of these that is not empty. Rules of many objects come
+// together here, so no line has text of an object, and none is longer for more rules: else one
+// object could make nginx refuse the line of another.
+func (l *locations) first(picks []string, otherwise string) string {
+	const most = 32
+	for len(picks) > most {
+		var fewer []string
+		for some := range slices.Chunk(picks, most) {
+			fewer = append(fewer, l.first(some, ""))
+		}
+		picks = fewer
+	}
+	return "$" + l.variable("rule", Object{}, `map "`+strings.Join(picks, "")+`"`,
+		fmt.Sprintf("default %q;", otherwise), `"~^(?<first_target>@r[0-9]+)" $first_target;`)
 }

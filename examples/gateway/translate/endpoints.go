@@ -70,12 +70,12 @@ func portOf(s *corev1.Service, port backendPort) (*corev1.ServicePort, error) {
 // those that kube-proxy would use: the ready ones, and if there is none, those that are
 // terminating and still serve (KEP-1669).
 func (t *translation) endpoints(service types.NamespacedName, port string) []string {
-	home := &endpoints{change: t.Endpoint}
+	home := &endpoints{change: t.Endpoint, machine: &t.Machine}
 	for _, slice := range t.slicesOf(service) {
 		home.add(slice, port)
 	}
 	ready := home.near(t.Zone)
-	away := &endpoints{change: t.Endpoint}
+	away := &endpoints{change: t.Endpoint, machine: &t.Machine}
 	for _, slice := range t.Remote[service] {
 		away.add(slice, port)
 	}
@@ -101,9 +101,10 @@ func (t *translation) slicesOf(service types.NamespacedName) []*discoveryv1.Endp
 
 // endpoints are those of one port, by their conditions.
 type endpoints struct {
-	change func(address string) string
-	ready  []endpoint
-	ending []string // terminating, and serving
+	change  func(address string) string
+	machine *Machine
+	ready   []endpoint
+	ending  []string // terminating, and serving
 }
 
 type endpoint struct {
@@ -111,7 +112,8 @@ type endpoint struct {
 	zones []discoveryv1.ForZone // that it is for
 }
 
-// add adds the endpoints of a slice that has the port. An address that is none is left out.
+// add adds the endpoints of a slice that has the port. An address that is none is left out, and so
+// is one of this machine: who may write an EndpointSlice must not reach what is there.
 func (e *endpoints) add(slice *discoveryv1.EndpointSlice, port string) {
 	number := slicePort(slice, port)
 	if number == 0 || slice.AddressType == discoveryv1.AddressTypeFQDN {
@@ -128,7 +130,7 @@ func (e *endpoints) add(slice *discoveryv1.EndpointSlice, port string) {
 			address = e.change(address)
 		}
 		ip, err := netip.ParseAddr(address)
-		if err != nil || ip.Zone() != "" {
+		if err != nil || ip.Zone() != "" || e.change == nil && e.machine.local(ip) {
 			continue
 		}
 		at := netip.AddrPortFrom(ip, number).String()

@@ -29,6 +29,7 @@ type gateway struct {
 func (t *translation) gateways() {
 	all := t.ourGateways(t.gatewayClasses())
 	t.assignAddresses(all)
+	t.refusePorts(all)
 	t.findConflicts(all)
 	byName := map[types.NamespacedName]*gateway{}
 	for _, g := range all {

@@ -56,8 +56,11 @@ type Options struct {
 	Now time.Time
 	// Zone of this replica. Empty: endpoints are not chosen by their zones.
 	Zone string
-	// Endpoint changes the address of an endpoint. nil: none. The demonstration has its endpoints
-	// on the loopback interface, which the API server refuses in an EndpointSlice.
+	// Machine is what objects get nothing of.
+	Machine Machine
+	// Endpoint changes the address of an endpoint. nil: none, and endpoints on this machine are left
+	// out. The demonstration has its endpoints on the loopback interface, which the API server
+	// refuses in an EndpointSlice.
 	Endpoint func(address string) string
 	// Remote has endpoints of other clusters, by Service.
 	Remote map[types.NamespacedName][]*discoveryv1.EndpointSlice

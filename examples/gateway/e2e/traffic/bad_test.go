@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -20,12 +19,7 @@ func (w *world) makeBad() {
 	w.Helper()
 	service := ingress("bad-service", "one.test", to{"/bad-service", "nowhere"})
 
-	regex := ingress("bad-regex", "one.test")
-	regex.Annotations = map[string]string{"gateway.example.com/use-regex": "true"}
-	// Go takes it. It is too large for nginx.
-	regex.Spec.Rules[0].HTTP.Paths = []networkingv1.HTTPIngressPath{
-		ingressPath(networkingv1.PathTypeImplementationSpecific, to{"/bad-regex(?:" + strings.Repeat("a", 100) + "){1000}", "a"}),
-	}
+	long := ingress("bad-path", "one.test", to{"/bad-path" + strings.Repeat("x", 5000), "a"})
 
 	broken := w.authority.secret("bad-tls", "bad.test")
 	broken.Data[corev1.TLSPrivateKeyKey] = w.authority.secret("", "bad.test").Data[corev1.TLSPrivateKeyKey]
@@ -34,7 +28,7 @@ func (w *world) makeBad() {
 	grant := route("bad-grant", "routes.test", to{"/bad-grant", "a"})
 	grant.Spec.Rules[0].BackendRefs[0].Namespace = new(gatewayv1.Namespace("default"))
 
-	w.create(service, regex, broken, secure, grant)
+	w.create(service, long, broken, secure, grant)
 }
 
 // reported is what the gateway says of objects.
@@ -51,7 +45,7 @@ func (w *world) seesBad() {
 	require.NoError(w, err)
 	defer snapshots.Close()
 	katestest.Until(w, snapshots, func(s *reported) bool {
-		return s.event("bad-service", "InvalidBackend") && s.event("bad-regex", "Refused") &&
+		return s.event("bad-service", "InvalidBackend") && s.event("bad-path", "Refused") &&
 			s.event("bad-tls", "InvalidCertificate") && s.condition("bad-grant", gatewayv1.RouteReasonRefNotPermitted)
 	}, katestest.Within(patience))
 }

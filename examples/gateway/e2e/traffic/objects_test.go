@@ -27,16 +27,16 @@ func ingress(name, host string, paths ...to) *networkingv1.Ingress {
 	rule := networkingv1.IngressRule{Host: host}
 	rule.HTTP = &networkingv1.HTTPIngressRuleValue{}
 	for _, p := range paths {
-		rule.HTTP.Paths = append(rule.HTTP.Paths, ingressPath(networkingv1.PathTypePrefix, p))
+		rule.HTTP.Paths = append(rule.HTTP.Paths, ingressPath(p))
 	}
 	in := &networkingv1.Ingress{Spec: networkingv1.IngressSpec{IngressClassName: new(className), Rules: []networkingv1.IngressRule{rule}}}
 	in.APIVersion, in.Kind, in.Name = "networking.k8s.io/v1", "Ingress", name
 	return in
 }
 
-func ingressPath(kind networkingv1.PathType, p to) networkingv1.HTTPIngressPath {
+func ingressPath(p to) networkingv1.HTTPIngressPath {
 	backend := &networkingv1.IngressServiceBackend{Name: p.service, Port: networkingv1.ServiceBackendPort{Number: 80}}
-	return networkingv1.HTTPIngressPath{Path: p.path, PathType: &kind, Backend: networkingv1.IngressBackend{Service: backend}}
+	return networkingv1.HTTPIngressPath{Path: p.path, PathType: new(networkingv1.PathTypePrefix), Backend: networkingv1.IngressBackend{Service: backend}}
 }
 
 func withTLS(in *networkingv1.Ingress, secret string) *networkingv1.Ingress {

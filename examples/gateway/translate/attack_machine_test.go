@@ -1,0 +1,93 @@
+package translate
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/kates-go/kates/examples/gateway/nginx"
+)
+
+// These tests attack the machine that the gateway runs on.
+
+func TestNoEndpointIsOnThisMachine(t *testing.T) {
+	var endpoints []string
+	for _, address := range []string{
+		"127.0.0.1", "127.200.3.4", "::1", "::ffff:127.0.0.1", "0.0.0.0", "::", "::ffff:0.0.0.0", "169.254.169.254", "169.254.0.9", "::ffff:169.254.169.254",
+		"fe80::1", "febf::1", "224.0.0.1", "ff02::1", "255.255.255.255", "192.0.2.7", "::ffff:192.0.2.7", "2001:db8::7", "2001:0db8:0::0007", "fe80::1%eth0", "localhost",
+		"10.0.0.1", "192.0.2.8", "2001:db8::8", "fd00::1",
+	} {
+		endpoints = append(endpoints, fmt.Sprintf("{addresses: [%q]}", address), fmt.Sprintf(
+			"{addresses: [%q, 10.0.0.9], conditions: {ready: false, serving: true, terminating: true}}", address))
+	}
+	web := types.NamespacedName{Namespace: "prod", Name: "web"}
+	in := ingressOf("in", "rules:\n"+rule("a.example.com", to("/", "Prefix", "web")))
+	home := snapshotOf(t, ourClass, webService, slice("a", endpoints...), in)
+	away := snapshotOf(t, ourClass, webService, in)
+	remote := map[types.NamespacedName][]*discoveryv1.EndpointSlice{web: home.Slices}
+	machine := Machine{Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("2001:db8::7")}}
+	want := []string{"10.0.0.1:8080", "192.0.2.8:8080", "[2001:db8::8]:8080", "[fd00::1]:8080"}
+	for _, test := range []struct {
+		snap *Snapshot
+		o    Options
+	}{{home, Options{Machine: machine}}, {away, Options{Machine: machine, Remote: remote}}} {
+		var follow Endpoints
+		assert.Equal(t, want, Translate(test.snap, test.o).Config.Upstreams["prod.web.80"])
+		assert.Equal(t, want, follow.Of(test.snap, test.o, []string{"prod.web.80"})["prod.web.80"])
+	}
+	demonstration := Options{Endpoint: func(address string) string { return strings.Replace(address, "10.", "127.", 1) }}
+	assert.Contains(t, Translate(home, demonstration).Config.Upstreams["prod.web.80"], "127.0.0.1:8080")
+}
+
+func TestAListenerHasNoPortOfTheGatewayAndNoneThatIsTaken(t *testing.T) {
+	const taken = "nginx cannot listen at 0.0.0.0:9000: address already in use"
+	snap := snapshotOf(t, cluster, gatewayOf("edge",
+		`{name: page, port: 8099, protocol: HTTP, hostname: page.example.com}`, `{name: taken, port: 9000, protocol: HTTP}`,
+		`{name: mapped, port: 99, protocol: HTTP}`, `{name: good, port: 80, protocol: HTTP}`), gatewayOf("second", `{name: good, port: 80, protocol: HTTP, hostname: b.example.com}`),
+		routeOf("route", toEdge, `backendRefs: [{name: web, port: 80}]`))
+	port := func(named int) int {
+		if named == 99 {
+			return 8099
+		}
+		return named
+	}
+	d := Translate(snap, Options{Port: port, Machine: Machine{Ports: []int{8099}, Taken: []nginx.Taken{{Port: 9000, Message: taken}}}})
+	listeners := statusOf[*gatewayv1.GatewayStatus](t, d, "Gateway", "prod/edge").Listeners
+	for i, want := range []string{
+		"port 8099 is one of the gateway itself", taken, "port 99 is one of the gateway itself",
+	} {
+		assert.Equal(t, []string{"Accepted False PortUnavailable", "Programmed False Invalid", "ResolvedRefs True ResolvedRefs", "Conflicted False NoConflicts"}, said(listeners[i].Conditions))
+		assert.Equal(t, want, listeners[i].Conditions[0].Message)
+	}
+	assert.Equal(t, "Programmed True Programmed", said(listeners[3].Conditions)[1])
+	assert.Equal(t, []string{
+		`PortUnavailable: listener "mapped": port 99 is one of the gateway itself`,
+		`PortUnavailable: listener "page": port 8099 is one of the gateway itself`, `PortUnavailable: listener "taken": ` + taken,
+	}, problemsOf(d, "Gateway", "prod/edge"))
+	assert.Empty(t, problemsOf(d, "Gateway", "prod/second"))
+	for _, s := range d.Config.Servers {
+		assert.Equal(t, 80, s.Port)
+	}
+	assert.Len(t, d.Config.Servers, 2)
+}
+
+func TestWhatIsServedAtAPortThatIsTakenIsLeftOutAlone(t *testing.T) {
+	chain, key := newAuthority(t).issue(t, "a.example.com")
+	snap := snapshotOf(t, ourClass, webService, ingressOf("in", "tls: [{hosts: [a.example.com], secretName: cert}]\nrules:\n"+rule("a.example.com", to("/", "Prefix", "web"))))
+	s := secret("cert", chain, key)
+	snap.Secrets[name(s)] = s
+	at := netip.MustParseAddr("10.1.1.1")
+	d := Translate(snap, Options{Address: at, Machine: Machine{Taken: []nginx.Taken{
+		{Address: "10.1.1.1", Port: 443, Message: "it is taken"}, {Address: "10.1.1.2", Port: 80}, {Port: 80},
+	}}})
+	require.Len(t, d.Config.Servers, 1)
+	assert.Equal(t, 80, d.Config.Servers[0].Port)
+	assert.Equal(t, []string{"PortUnavailable: it is taken"}, problemsOf(d, "Ingress", "prod/in"))
+}
