@@ -43,6 +43,7 @@ func (t *translation) ingresses() {
 		}
 		one := &ingress{Ingress: served, annotated: t.annotations(served)}
 		one.paths = t.paths(one)
+		one.paths = t.fewRegexes(one)
 		for _, p := range one.paths {
 			hosts[p.host] = true
 		}

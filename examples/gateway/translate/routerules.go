@@ -20,6 +20,7 @@ type routeRules struct {
 	all        []routeRule
 	invalid    []finding // rules that are not served as they are written
 	unresolved []finding // references to backends
+	regexes    int       // of all
 }
 
 type routeRule struct {
@@ -48,7 +49,7 @@ func (t *translation) rulesOf(r *gatewayv1.HTTPRoute) *routeRules {
 	}
 	for i := range all {
 		rule, err := t.ruleOf(r, &all[i], rules)
-		if err != nil {
+		if err = errors.Join(err, rules.fewRegexes(&rule)); err != nil {
 			reason := gatewayv1.RouteReasonUnsupportedValue
 			if errors.Is(err, errIncompatible) {
 				reason = gatewayv1.RouteReasonIncompatibleFilters

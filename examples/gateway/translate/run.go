@@ -40,6 +40,7 @@ func Translate(snap *Snapshot, o Options) *Desired {
 	t.settings()
 	t.ingresses()
 	t.gateways()
+	t.boundRegexes()
 	t.config.Servers = t.withoutTaken(t.table.servers(t.hidden))
 	for i := range t.config.Servers {
 		if s := &t.config.Servers[i]; s.Address == "" && o.Address.IsValid() {
