@@ -114,8 +114,8 @@ func local(handler http.Handler) http.Handler {
 	})
 }
 
-// ofProxies are the headers of requests that have come through a proxy. The first one is that of the
-// gateway's own nginx, which no object can remove.
+// ofProxies are the headers of requests that have come through a proxy. The first one is that of
+// the gateway's own nginx, which no object can remove.
 var ofProxies = []string{
 	nginx.LoopHeader, "Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip",
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/kates-go/kates/examples/gateway/nginx"
 )
 
-// ports remembers where nginx cannot listen. The loop of the configuration writes it, and the reports
-// read it. Who has a port may give it back: it is tried again from time to time.
+// ports remembers where nginx cannot listen. The loop of the configuration writes it, and the
+// reports read it. Who has a port may give it back: it is tried again from time to time.
 type ports struct {
 	mu    sync.Mutex
 	taken []nginx.Taken

@@ -11,8 +11,8 @@ var ofConnection = []string{
 	"connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
 }
 
-// LoopHeader counts how often a request has come through this gateway (RFC 8586). No object changes
-// it. A request that has come mostRounds times goes round in a circle, and is refused.
+// LoopHeader counts how often a request has come through this gateway (RFC 8586). No object
+// changes it. A request that has come mostRounds times already is refused.
 const (
 	LoopHeader = "CDN-Loop"
 	loopMark   = "kates-gateway"

@@ -238,8 +238,8 @@ func (n *Nginx) rendered(c *Config) Rendering {
 	return l.rendering
 }
 
-// examine has nginx check a configuration. If it refuses it, the objects at fault are found, or the
-// address at which it cannot listen.
+// examine has nginx check a configuration. If it refuses it, the objects at fault are found, or
+// the address at which it cannot listen.
 func (n *Nginx) examine(ctx context.Context, c *Config, r Rendering) ([]Taken, error) {
 	n.refused = refusals{}
 	defer n.remove("candidate.conf")

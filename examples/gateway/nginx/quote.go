@@ -36,8 +36,8 @@ func exactly(s string) string {
 	return bytewise(s, func(b byte) string { return fmt.Sprintf(`\x%02x`, b) })
 }
 
-// key quotes a text for a key of a map. Without the backslash nginx reads some keys as words of its
-// own: default, hostnames, include, volatile, and what begins with a tilde.
+// key quotes a text for a key of a map. Without the backslash nginx reads some keys as words of
+// its own: default, hostnames, include, volatile, and what begins with a tilde.
 func key(s string) string { return fixed(`\` + s) }
 
 // encoded returns a regular expression for this text in a URL, where each byte may be
@@ -88,8 +88,8 @@ const (
 	mostInstructions = 256
 )
 
-// bounded is what a regular expression of a user begins with. PCRE gives up after so many steps. It
-// does not count within a repetition that it knows never to go back into, so there is none.
+// bounded is what a regular expression of a user begins with. PCRE gives up after so many steps.
+// It does not count within a repetition that it knows never to go back into, so there is none.
 var bounded = fmt.Sprintf("(*NO_AUTO_POSSESS)(*LIMIT_MATCH=%d)", mostSteps)
 
 // regex returns a regular expression of a user in PCRE, with a group around it.

@@ -227,7 +227,8 @@ func (l *locations) targets(rules []Rule) string {
 	return l.first(picks, otherwise)
 }
 
-// pick returns a variable with the target of a rule if all of its conditions hold, or else nothing.
+// pick returns a variable with the target of a rule if all of its conditions hold, or else
+// nothing.
 func (l *locations) pick(rule Rule, target string) string {
 	var bits []string
 	for _, c := range rule.Conditions {
@@ -239,9 +240,9 @@ func (l *locations) pick(rule Rule, target string) string {
 		`default "";`, fmt.Sprintf(`"~^1+$" %q;`, target))
 }
 
-// first returns a variable with the first one of these that is not empty. Rules of many objects come
-// together here, so no line has text of an object, and none is longer for more rules: else one
-// object could make nginx refuse the line of another.
+// first returns a variable with the first one of these that is not empty. Rules of many objects
+// come together here, so no line has text of an object, and none is longer for more rules: else
+// one object could make nginx refuse the line of another.
 func (l *locations) first(picks []string, otherwise string) string {
 	const most = 32
 	for len(picks) > most {

@@ -41,8 +41,8 @@ func (t *translation) taken(address string, port int) string {
 	return ""
 }
 
-// refusePorts refuses the listeners at ports that they cannot have. The others of their Gateways are
-// served.
+// refusePorts refuses the listeners at ports that they cannot have. The others of their Gateways
+// are served.
 func (t *translation) refusePorts(all []*gateway) {
 	for _, g := range all {
 		for _, l := range g.listeners {

@@ -48,7 +48,8 @@ func (t *translation) fewRegexes(in *ingress) []ingressPath {
 	})
 }
 
-// fewRegexes leaves out the matches of a rule with regular expressions beyond the bound of its Route.
+// fewRegexes leaves out the matches of a rule with regular expressions beyond the bound of its
+// Route.
 func (r *routeRules) fewRegexes(one *routeRule) (err error) {
 	one.matches = slices.DeleteFunc(one.matches, func(m routeMatch) bool {
 		n := regexes(m.match, m.conditions)
