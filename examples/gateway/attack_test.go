@@ -10,16 +10,19 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kates-go/kates/examples/gateway/loops"
 	"github.com/kates-go/kates/examples/gateway/nginx"
 )
 
 // The page, the metrics and the probes are for those who come directly. nginx runs on the same
 // machine, and marks what it forwards.
 func TestNothingIsSaidThroughAProxy(t *testing.T) {
-	handler := direct(local(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "page") })))
-	ask := func(header string) int {
-		r := httptest.NewRequest(http.MethodGet, "/debug/kates/", nil)
-		r.RemoteAddr = "127.0.0.1:1234"
+	o := newObservers()
+	defer o.close()
+	handler := o.handler(&loops.Gateway{}, &dryRun{}, false)
+	ask := func(path, header string) int {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.RemoteAddr, r.Host = "127.0.0.1:1234", "127.0.0.1:8099"
 		if header != "" {
 			r.Header.Set(header, "")
 		}
@@ -27,9 +30,12 @@ func TestNothingIsSaidThroughAProxy(t *testing.T) {
 		handler.ServeHTTP(w, r)
 		return w.Code
 	}
-	assert.Equal(t, http.StatusOK, ask(""))
+	assert.Equal(t, http.StatusOK, ask("/debug/kates/", ""))
+	assert.Equal(t, http.StatusOK, ask("/metrics", ""))
 	for _, header := range []string{nginx.LoopHeader, "cdn-loop", "via", "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"} {
-		assert.Equal(t, http.StatusForbidden, ask(header), header)
+		for _, path := range []string{"/debug/kates/", "/metrics", "/healthz", "/readyz"} {
+			assert.Equal(t, http.StatusForbidden, ask(path, header), "%s: %s", path, header)
+		}
 	}
 }
 
