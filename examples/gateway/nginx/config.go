@@ -53,8 +53,8 @@ type Server struct {
 	// empty for each host that has no server. A server with another text is left out.
 	Host        string
 	Certificate string // ID, if TLS. Empty: no certificate is usable, and handshakes are refused.
-	// Listener, if not empty, is the host that a connection over TLS must have been made for: of
-	// all servers at the port, the narrowest Listener that has the name counts, and "*" has all.
+	// Listener, if not empty, names what a connection over TLS must have been made for: a host, or
+	// "*". The Listener of the server with the narrowest Host that has the connection's name counts.
 	// Requests of other connections are answered with 421, so that clients make another one.
 	Listener string
 	// Source is the object at fault if nginx refuses the server itself.
@@ -80,6 +80,8 @@ const (
 type Location struct {
 	Path  string
 	Match PathMatch
+	// Except are prefixes whose requests a regular expression does not take.
+	Except []string
 	// Rules are tried in their order. The first one whose conditions hold is used; without one the
 	// answer is 404. So that such a request goes to the next shorter prefix, package translate
 	// adds the rules of that prefix after the location's own.

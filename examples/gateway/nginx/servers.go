@@ -57,15 +57,13 @@ func (r *renderer) connection(servers []Server) string {
 	}
 	name := fmt.Sprintf("connection%d", len(r.names)+1)
 	r.names[name] = name
-	seen := map[string]bool{"": true, "*": true}
 	r.maps.depth = 1
 	r.maps.block("map $ssl_server_name $"+name, func() {
 		r.maps.line("hostnames;")
 		r.maps.line(`default "*";`)
 		for _, s := range servers {
-			if !seen[s.Listener] {
-				seen[s.Listener] = true
-				r.maps.of(s.Source, func() { r.maps.line("%s %s;", key(s.Listener), expanded(s.Listener)) })
+			if s.Listener != "" && s.Host != "" {
+				r.maps.of(s.Source, func() { r.maps.line("%s %s;", key(s.Host), expanded(s.Listener)) })
 			}
 		}
 	})
@@ -164,9 +162,18 @@ func (l *locations) inexact(one Location) {
 		l.add(prefixOf(path), Location{Path: path + "/", Rules: one.Rules})
 	case Regex:
 		if pattern, err := regex(one.Path); err == nil {
-			l.add("~ "+fixed(bounded+"^"+pattern), one)
+			l.add("~ "+fixed(bounded+"^"+except(one.Except)+pattern), one)
 		}
 	}
+}
+
+// except begins a regular expression that matches nothing below these prefixes.
+func except(prefixes []string) string {
+	var out strings.Builder
+	for _, prefix := range prefixes {
+		out.WriteString("(?!" + exactly(strings.TrimRight(prefix, "/")) + `(?:/|\z))`)
+	}
+	return out.String()
 }
 
 func prefixOf(path string) string {

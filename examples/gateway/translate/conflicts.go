@@ -2,17 +2,22 @@ package translate
 
 import (
 	"fmt"
+	"slices"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
 // findConflicts finds the listeners that cannot be told apart: two protocols at one port, or one
 // host twice. Within a Gateway none of them is served, as the API says. Of two Gateways at the
-// same address the older one keeps its listener. An Ingress keeps the protocol of its ports.
+// same address the older one keeps its listener. Where Ingresses may be, which a class says, they
+// keep the protocols of their ports.
 func (t *translation) findConflicts(all []*gateway) {
-	taken := map[listener]string{} // by address, port, and protocol or host: who has it
-	for l := range t.table {
-		taken[listener{address: l.address, port: l.port, tls: l.tls}] = "an Ingress"
+	taken := map[listener]holder{} // by address, port, and protocol or host: who has it
+	if slices.ContainsFunc(t.snap.Classes, func(c *networkingv1.IngressClass) bool { return c.Spec.Controller == Controller }) {
+		for _, l := range []listener{t.http(""), t.https("")} {
+			taken[l] = holder{name: "an Ingress"}
+		}
 	}
 	for _, g := range all {
 		g.taken = taken
@@ -28,6 +33,12 @@ func (t *translation) findConflicts(all []*gateway) {
 			l.take(taken)
 		}
 	}
+}
+
+// holder is who has a listener.
+type holder struct {
+	name    string
+	gateway *gateway // nil: Ingresses have the port
 }
 
 // compare finds what is wrong between two listeners of a Gateway.
@@ -48,25 +59,25 @@ func (l *gatewayListener) compare(other *gatewayListener) {
 
 // compareWithOthers finds what is wrong between a listener and those that were there before its
 // Gateway.
-func (l *gatewayListener) compareWithOthers(taken map[listener]string) {
+func (l *gatewayListener) compareWithOthers(taken map[listener]holder) {
 	for _, address := range l.gateway.listen {
 		if !holds(l.accepted) {
 			return
 		}
-		if by := taken[listener{address: address, port: l.port, tls: !l.tls}]; by != "" {
-			l.conflict(gatewayv1.ListenerReasonProtocolConflict, by)
-		} else if by := taken[l.at(address)]; by != "" {
-			l.conflict(gatewayv1.ListenerReasonHostnameConflict, by)
+		if by := taken[listener{address: address, port: l.port, tls: !l.tls}]; by.name != "" {
+			l.conflict(gatewayv1.ListenerReasonProtocolConflict, by.name)
+		} else if by := taken[l.at(address)]; by.name != "" {
+			l.conflict(gatewayv1.ListenerReasonHostnameConflict, by.name)
 		}
 	}
 }
 
 // take notes what a listener has, if it is accepted.
-func (l *gatewayListener) take(taken map[listener]string) {
+func (l *gatewayListener) take(taken map[listener]holder) {
 	for _, address := range l.gateway.listen {
 		if holds(l.accepted) {
-			taken[listener{address: address, port: l.port, tls: l.tls}] = l.String()
-			taken[l.at(address)] = l.String()
+			taken[listener{address: address, port: l.port, tls: l.tls}] = holder{l.String(), l.gateway}
+			taken[l.at(address)] = holder{l.String(), l.gateway}
 		}
 	}
 }
@@ -92,15 +103,17 @@ func (l *gatewayListener) conflict(reason gatewayv1.ListenerConditionReason, oth
 	l.conflicted.Message = l.accepted.Message
 }
 
-// isolated reports whether requests for a host that the listener has belong to another one of the
-// same port, whose host is narrower.
-func (l *gatewayListener) isolated(host string) bool {
+// isolated returns the Gateway that has the requests for a host of a Route at a listener, with
+// another listener of the same port whose host is narrower. There is none if the listener has them.
+// A younger Gateway of another namespace takes no host from a Route.
+func (l *gatewayListener) isolated(host string, r *gatewayv1.HTTPRoute) *gateway {
 	for ; covers(l.host, host); host = wider(host) {
 		for _, address := range l.gateway.listen {
-			if l.gateway.taken[listener{address: address, port: l.port, tls: l.tls, host: host}] != "" {
-				return true
+			by := l.gateway.taken[listener{address: address, port: l.port, tls: l.tls, host: host}].gateway
+			if by != nil && (by.Namespace == l.gateway.Namespace || older(by, r) < 0) {
+				return by
 			}
 		}
 	}
-	return false
+	return nil
 }

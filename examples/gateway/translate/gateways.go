@@ -21,10 +21,10 @@ type gateway struct {
 	unaddressed        metav1.Condition                 // Programmed is False for it, if it has a reason
 	accepted           metav1.Condition
 	listeners          []*gatewayListener
-	taken              map[listener]string // the listeners of all Gateways, see findConflicts
+	taken              map[listener]holder // the listeners of all Gateways, see findConflicts
 }
 
-// gateways adds what Gateways and their Routes ask for, and reports on them.
+// gateways reads the Gateways of ours and their Routes, reports on them, and claims their hosts.
 // See https://gateway-api.sigs.k8s.io/reference/spec/
 func (t *translation) gateways() {
 	all := t.ourGateways(t.gatewayClasses())
@@ -35,7 +35,9 @@ func (t *translation) gateways() {
 	for _, g := range all {
 		byName[name(g.observed)] = g
 		g.accept()
-		t.serve(g)
+		for _, l := range g.listeners {
+			t.claimHosts(l.attach(g.Gateway, nil, l.host))
+		}
 	}
 	for _, r := range slices.SortedFunc(slices.Values(t.snap.Routes), byAge) {
 		t.route(r, byName)
@@ -97,38 +99,79 @@ func (g *gateway) accept() {
 	}
 }
 
-// serve adds a server for the host of each listener, even if no Route comes: requests to it must
-// not go to another listener, whose host is wider.
-func (t *translation) serve(g *gateway) {
-	for _, l := range g.listeners {
-		t.serversOf(l, l.host)
+// attachment is what an object has at a listener: a Gateway the host of the listener itself, and an
+// HTTPRoute its rules for one of its hosts.
+type attachment struct {
+	*gatewayListener
+	object kates.Object
+	rules  *routeRules // nil: none
+	host   string
+}
+
+func (l *gatewayListener) attach(o kates.Object, rules *routeRules, host string) attachment {
+	return attachment{l, o, rules, host}
+}
+
+// at are the places of the host: one for each address of the Gateway, and none if the listener is
+// not served.
+func (a attachment) at() (all []listener) {
+	if !holds(a.gateway.accepted) || !holds(a.accepted) {
+		return nil
+	}
+	for _, address := range a.gateway.listen {
+		all = append(all, listener{address: address, port: a.port, tls: a.tls, host: a.host})
+	}
+	return all
+}
+
+// claimHosts claims the host of an attachment.
+func (t *translation) claimHosts(a attachment) {
+	for _, at := range a.at() {
+		t.claimHost(at.address, at.host, a.object, a.object.GetNamespace(), a.gateway.Namespace)
+	}
+	t.attached = append(t.attached, a)
+}
+
+// serveGateways adds a server for the host of each listener, even if no Route comes: requests to it
+// must not go to another listener, whose host is wider. Then it adds the rules of Routes.
+func (t *translation) serveGateways() {
+	for _, a := range t.attached {
+		for _, at := range a.at() {
+			t.serverOf(a, at)
+		}
+	}
+	for _, a := range t.attached {
+		if a.rules == nil {
+			continue
+		}
+		for _, at := range a.at() {
+			if s := t.table[at]; s != nil {
+				a.addRules(s)
+			}
+		}
 	}
 }
 
-// serversOf returns the servers of a host of a listener, one for each address of its Gateway.
-// There is none if the listener is not served.
-func (t *translation) serversOf(l *gatewayListener, host string) []*serverRules {
-	if !holds(l.gateway.accepted) || !holds(l.accepted) {
-		return nil
+// serverOf adds the server of a host of a listener. Another namespace that has the host has its
+// server, too, if it is one of TLS.
+func (t *translation) serverOf(a attachment, at listener) {
+	if at.tls && !t.secures(at, a.object.GetNamespace(), a.gateway.Namespace) {
+		t.insecure(a.object, at)
+		return
 	}
-	var all []*serverRules
-	for _, address := range l.gateway.listen {
-		s := t.table.server(listener{address: address, port: l.port, tls: l.tls, host: host})
-		if s.source.Name == "" {
-			s.source = sourceOf(l.gateway)
-		}
-		if l.tls {
-			s.listener = cmp.Or(l.host, "*")
-		}
-		switch {
-		case s.certificate == "":
-			s.certificate = l.certificate
-		case l.certificate != "" && l.certificate != s.certificate:
-			t.problem(l.gateway.observed, "Conflict", "listener %q: an Ingress has host %q with another certificate, which is served", l.Name, host)
-		}
-		all = append(all, s)
+	s := t.table.server(at, a.object)
+	if !at.tls {
+		return
 	}
-	return all
+	s.listener = cmp.Or(s.listener, a.gatewayListener.host, "*")
+	switch {
+	case a.certificate == "":
+	case s.certificate == "":
+		s.certificate, s.secured = a.certificate, sourceOf(a.gateway)
+	case s.certificate != a.certificate:
+		t.problem(a.gateway.observed, "Conflict", "listener %q: %s %s/%s has host %q with another certificate, which is served",
+			a.Name, s.secured.Kind, s.secured.Namespace, s.secured.Name, at.host)
+	}
 }
 
 // gatewayStatus is the status of a Gateway and of its listeners.

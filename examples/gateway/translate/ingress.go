@@ -26,10 +26,8 @@ type ingressPath struct {
 	backend    *networkingv1.IngressBackend
 }
 
-// ingresses adds what Ingresses ask for. The older one has what two ask for.
-func (t *translation) ingresses() {
-	var ours []*ingress
-	hosts := map[string]bool{} // those of any rule
+// ingresses reads the Ingresses of ours, from the oldest, and claims the hosts of their rules.
+func (t *translation) ingresses() (ours []*ingress) {
 	class := classes(t.snap.Classes)
 	for _, in := range slices.SortedFunc(slices.Values(t.snap.Ingresses), byAge) {
 		if !class.ours(in) {
@@ -45,12 +43,19 @@ func (t *translation) ingresses() {
 		one.paths = t.paths(one)
 		one.paths = t.fewRegexes(one)
 		for _, p := range one.paths {
-			hosts[p.host] = true
+			if !one.canary {
+				t.claimHost("", p.host, served, served.Namespace)
+			}
 		}
 		ours = append(ours, one)
 	}
+	return ours
+}
+
+// serveIngresses adds what Ingresses ask for.
+func (t *translation) serveIngresses(ours []*ingress) {
 	for _, in := range ours {
-		t.ingressTLS(in, hosts)
+		t.ingressTLS(in)
 	}
 	canaries := t.canaries(ours)
 	for _, in := range ours {
@@ -179,16 +184,9 @@ func (in *ingress) pathOf(p *networkingv1.HTTPIngressPath) (match nginx.PathMatc
 	if !strings.HasPrefix(path, "/") {
 		return "", "", "it does not begin with /"
 	}
-	if strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return "", "", "it has a control character"
-	}
-	if match == nginx.Regex {
-		if err := nginx.CheckRegex(path); err != nil {
-			return "", "", err.Error()
-		}
-	}
-	if match == nginx.Prefix && path != "/" {
-		path = strings.TrimSuffix(path, "/")
+	path, err := pathText(match, path)
+	if err != nil {
+		return "", "", err.Error()
 	}
 	return match, path, ""
 }

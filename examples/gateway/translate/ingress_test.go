@@ -89,6 +89,9 @@ func told(c nginx.Config) (lines []string) {
 				if r.Timeout != 0 {
 					does = append(does, r.Timeout.String())
 				}
+				if len(l.Except) > 0 {
+					does = append(does, fmt.Sprint("but ", l.Except))
+				}
 				lines = append(lines, fmt.Sprintf("%s %s %s: %s", at, l.Match, l.Path, strings.Join(does, " ")))
 			}
 		}

@@ -10,12 +10,18 @@ import (
 	"github.com/kates-go/kates/examples/gateway/nginx"
 )
 
-// ingressTLS gives the hosts of an Ingress their certificates. hosts are those of the rules of all
-// Ingresses. A host whose certificate cannot be used gets none: its handshakes are refused, rather
-// than answered with a certificate of something else, and it is served over HTTP.
-func (t *translation) ingressTLS(in *ingress, hosts map[string]bool) {
+// ingressTLS gives the hosts of an Ingress their certificates. A host whose certificate cannot be
+// used gets none: its handshakes are refused, rather than answered with a certificate of something
+// else, and it is served over HTTP. A host that another namespace has gets no certificate here.
+func (t *translation) ingressTLS(in *ingress) {
 	for _, tls := range in.Spec.TLS {
-		named := t.hostsOf(in, tls.Hosts, hosts)
+		named := slices.DeleteFunc(t.hostsOf(in, tls.Hosts), func(host string) bool {
+			mine := t.secures(t.https(host), in.Namespace)
+			if !mine {
+				t.insecure(in.Ingress, t.https(host))
+			}
+			return !mine
+		})
 		if len(named) == 0 {
 			continue
 		}
@@ -30,34 +36,31 @@ func (t *translation) ingressTLS(in *ingress, hosts map[string]bool) {
 			for _, doubt := range t.doubts(id, host) {
 				t.problem(in.Ingress, "DoubtfulCertificate", "Secret %s/%s: %s", in.Namespace, tls.SecretName, doubt)
 			}
-			server := t.server(in, t.https(host))
+			server := t.table.server(t.https(host), in.Ingress)
 			switch {
 			case id == "":
 			case server.certificate == "":
-				server.certificate, server.source = id, sourceOf(in.Ingress)
+				server.certificate, server.secured = id, sourceOf(in.Ingress)
 			case server.certificate != id:
 				t.problem(in.Ingress, "Conflict", "host %q: %s %s/%s, which is older, has another certificate",
-					cmp.Or(host, "*"), server.source.Kind, server.source.Namespace, server.source.Name)
+					cmp.Or(host, "*"), server.secured.Kind, server.secured.Namespace, server.secured.Name)
 			}
 		}
 	}
 }
 
-// hostsOf returns the hosts of rules that a certificate of an Ingress is for: those that are
-// named, its own ones that a named wildcard covers, and all its own ones if none is named.
-func (t *translation) hostsOf(in *ingress, named []string, hosts map[string]bool) (all []string) {
+// hostsOf returns the hosts of its own rules that a certificate of an Ingress is for: those that
+// are named, those that a named wildcard covers, and all of them if none is named.
+func (t *translation) hostsOf(in *ingress, named []string) (all []string) {
 	for _, host := range named {
-		used := hosts[host]
-		if used {
-			all = append(all, host)
-		}
+		used := false
 		for _, p := range in.paths {
-			if _, parent, _ := strings.Cut(p.host, "."); host == "*."+parent {
+			if _, parent, _ := strings.Cut(p.host, "."); host == p.host || host == "*."+parent {
 				used, all = true, append(all, p.host)
 			}
 		}
 		if !used {
-			t.problem(in.Ingress, "UnusedCertificate", "spec.tls names the host %q, and no rule does", host)
+			t.problem(in.Ingress, "UnusedCertificate", "spec.tls names the host %q, and no rule of the Ingress does", host)
 		}
 	}
 	if len(named) == 0 {
@@ -74,16 +77,6 @@ func (t *translation) https(host string) listener {
 	return listener{port: t.port(443), tls: true, host: host}
 }
 
-// server returns the rules of a server. The first object that has it is at fault if nginx refuses
-// the server itself.
-func (t *translation) server(in *ingress, l listener) *serverRules {
-	s := t.table.server(l)
-	if s.source == (nginx.Object{}) {
-		s.source = sourceOf(in.Ingress)
-	}
-	return s
-}
-
 // rules adds the rules of an Ingress, each with its canaries.
 func (t *translation) rules(in *ingress, canaries map[target][]*canary) {
 	for i, p := range in.paths {
@@ -97,15 +90,15 @@ func (t *translation) rules(in *ingress, canaries map[target][]*canary) {
 		for _, c := range canaries[targetOf(in, p)] {
 			c.found = true
 		}
-		over := t.table[t.https(p.host)]
+		to, over := path{p.match, p.path}, t.table[t.https(p.host)]
 		if over != nil {
-			over.add(p.match, p.path, entry{rule: rule, object: in.Ingress, index: i})
+			over.add(to, entry{rule: rule, object: in.Ingress, index: i})
 		}
 		// That a host has a certificate of another namespace is no reason to refuse it on HTTP.
-		if over != nil && over.certificate != "" && over.source.Namespace == in.Namespace && in.redirect {
+		if over != nil && over.certificate != "" && over.secured.Namespace == in.Namespace && in.redirect {
 			rule = nginx.Rule{Redirect: &nginx.Redirect{Status: 308, Scheme: "https"}}
 		}
-		t.server(in, t.http(p.host)).add(p.match, p.path, entry{rule: rule, object: in.Ingress, index: i})
+		t.table.server(t.http(p.host), in.Ingress).add(to, entry{rule: rule, object: in.Ingress, index: i})
 	}
 }
 

@@ -106,7 +106,7 @@ func TestTheHostsOfACertificate(t *testing.T) {
 			name:     "a host without rules",
 			in:       []string{ingressOf("a", rules+"tls: [{hosts: [blog.example.com], secretName: shop}]")},
 			want:     []string{"80 shop.example.com Prefix /: prod.web.80=100"},
-			problems: []string{`UnusedCertificate: spec.tls names the host "blog.example.com", and no rule does`},
+			problems: []string{`UnusedCertificate: spec.tls names the host "blog.example.com", and no rule of the Ingress does`},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestPortsAreThoseThatTheProgramListensAt(t *testing.T) {
 	assert.Equal(t, nginx.Object{Kind: "Ingress", Namespace: "prod", Name: "a", UID: "Ingress/prod/a", Version: "7"}, d.Config.Servers[0].Source)
 }
 
-func TestACertificateOfAnotherNamespaceEndsNoHTTP(t *testing.T) {
+func TestACertificateOfAnotherNamespaceIsNotServed(t *testing.T) {
 	snap := snapshotOf(t, ourClass, ingressOf("a", "rules:\n"+rule("shop.example.com", to("/", "Prefix", "web"))),
 		ingressOf("b", "rules:\n"+rule("shop.example.com", to("/b", "Prefix", "api"))+"\ntls: [{hosts: [shop.example.com], secretName: shop}]"))
 	snap.Ingresses[1].Namespace = "dev"
@@ -219,8 +219,7 @@ func TestACertificateOfAnotherNamespaceEndsNoHTTP(t *testing.T) {
 	s.Namespace = "dev"
 	snap.Secrets[name(s)] = s
 	assert.Equal(t, []string{
-		"80 shop.example.com Prefix /b: 308 https", "80 shop.example.com Prefix /: prod.web.80=100",
-		"443 shop.example.com Prefix /b: 503", "443 shop.example.com Prefix /: prod.web.80=100",
+		"80 shop.example.com Prefix /b: 503", "80 shop.example.com Prefix /: prod.web.80=100",
 	}, told(Translate(snap, Options{}).Config))
 }
 

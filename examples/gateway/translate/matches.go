@@ -98,15 +98,12 @@ func pathOf(of *gatewayv1.HTTPPathMatch) (match nginx.PathMatch, path string, er
 	}
 	kind := ptr.Deref(of.Type, gatewayv1.PathMatchPathPrefix)
 	match, known := kinds[kind]
-	switch {
-	case !known:
+	if !known {
 		return "", "", fmt.Errorf("paths of type %q are not served", kind)
-	case match != nginx.Regex && !strings.HasPrefix(path, "/"):
-		return "", "", fmt.Errorf("path %q does not begin with /", path)
-	case match == nginx.Regex:
-		if err := nginx.CheckRegex(path); err != nil {
-			return "", "", fmt.Errorf("path %q: %w", path, err)
-		}
 	}
-	return match, path, nil
+	same, err := pathText(match, path)
+	if err != nil {
+		return "", "", fmt.Errorf("path %q: %w", path, err)
+	}
+	return match, same, nil
 }

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -80,7 +81,17 @@ func (t *translation) attach(
 			l.attached++
 		}
 		for _, host := range hosts(r, l) {
-			t.addRules(r, rules, l, host)
+			// Of a Route of which nothing is served there is no host, either: it may be the one that
+			// nginx has refused.
+			if len(rules.all) == 0 {
+				continue
+			}
+			if by := l.isolated(host, r); by == nil {
+				t.claimHosts(l.attach(r, rules, host))
+			} else if by.Namespace != l.gateway.Namespace {
+				t.problem(r, "Conflict", "host %q: Gateway %s/%s, which is older, has it with a listener of its own", cmp.Or(host, "*"), by.Namespace, by.Name)
+				t.problem(by.observed, "Conflict", "host %q: an HTTPRoute of namespace %s, which is younger, claims it", cmp.Or(host, "*"), r.Namespace)
+			}
 		}
 	}
 	return verdict
@@ -141,18 +152,11 @@ func hosts(r *gatewayv1.HTTPRoute, l *gatewayListener) []string {
 	return slices.Compact(both)
 }
 
-// addRules adds the rules of a Route for a host of a listener, unless requests for the host belong
-// to another listener. A Route of which nothing is served has no host, either: it may be the host
-// that nginx has refused.
-func (t *translation) addRules(r *gatewayv1.HTTPRoute, rules *routeRules, l *gatewayListener, host string) {
-	if len(rules.all) == 0 || l.isolated(host) {
-		return
-	}
-	for _, s := range t.serversOf(l, host) {
-		for i, rule := range rules.all {
-			for _, m := range rule.matches {
-				s.add(m.match, m.path, entry{rule: rule.at(l, m), object: r, index: i})
-			}
+// addRules adds the rules of a Route to a server.
+func (a attachment) addRules(s *serverRules) {
+	for i, rule := range a.rules.all {
+		for _, m := range rule.matches {
+			s.add(path{m.match, m.path}, entry{rule: rule.at(a.gatewayListener, m), object: a.object, index: i})
 		}
 	}
 }

@@ -18,17 +18,19 @@ import (
 // translation is one call of Translate.
 type translation struct {
 	Options
-	snap    *Snapshot
-	config  nginx.Config
-	table   table
-	reports map[types.UID]*Report
-	leaves  map[string]*x509.Certificate // the host's own, by the ID of the certificate
-	slices  map[types.NamespacedName][]*discoveryv1.EndpointSlice
+	snap     *Snapshot
+	config   nginx.Config
+	owners   map[place]owner // of hosts
+	attached []attachment    // of Gateways first, then of Routes, each from the oldest
+	table    table
+	reports  map[types.UID]*Report
+	leaves   map[string]*x509.Certificate // the host's own, by the ID of the certificate
+	slices   map[types.NamespacedName][]*discoveryv1.EndpointSlice
 }
 
 func newTranslation(snap *Snapshot, o Options) *translation {
 	return &translation{
-		Options: o, snap: snap, table: table{}, reports: map[types.UID]*Report{},
+		Options: o, snap: snap, owners: map[place]owner{}, table: table{}, reports: map[types.UID]*Report{},
 		leaves: map[string]*x509.Certificate{},
 		config: nginx.Config{Upstreams: map[string][]string{}, Certificates: map[string]nginx.Certificate{}},
 	}
@@ -38,10 +40,14 @@ func newTranslation(snap *Snapshot, o Options) *translation {
 func Translate(snap *Snapshot, o Options) *Desired {
 	t := newTranslation(snap, o)
 	t.settings()
-	t.ingresses()
-	t.gateways()
+	ingresses := t.ingresses()
+	t.gateways() // who has which host follows from all of them
+	t.serveIngresses(ingresses)
+	t.serveGateways()
 	t.boundRegexes()
-	t.config.Servers = t.withoutTaken(t.table.servers(t.hidden))
+	servers, lost := t.table.servers()
+	t.tell(lost)
+	t.config.Servers = t.withoutTaken(servers)
 	for i := range t.config.Servers {
 		if s := &t.config.Servers[i]; s.Address == "" && o.Address.IsValid() {
 			s.Address = o.Address.String()
@@ -66,15 +72,6 @@ func (t *translation) problem(o kates.Object, reason, format string, args ...any
 	if p := (Problem{reason, fmt.Sprintf(format, args...)}); !slices.Contains(r.Problems, p) {
 		r.Problems = append(r.Problems, p)
 	}
-}
-
-// hidden reports a rule that no request reaches.
-func (t *translation) hidden(l listener, p path, e, by entry) {
-	if e.object.GetUID() == by.object.GetUID() {
-		return
-	}
-	t.problem(e.object, "Conflict", "host %q, path %s: %s %s/%s, which is older, has it", cmp.Or(l.host, "*"), p.path,
-		by.rule.Source.Kind, by.object.GetNamespace(), by.object.GetName())
 }
 
 // sorted returns the reports by kind, namespace and name of their objects.

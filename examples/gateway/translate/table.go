@@ -24,8 +24,9 @@ type table map[listener]*serverRules
 
 type serverRules struct {
 	certificate string
-	listener    string // see nginx.Server
-	source      nginx.Object
+	secured     nginx.Object // the object that the certificate comes from
+	listener    string       // see nginx.Server
+	first       kates.Object // the oldest one that it is for
 	paths       map[path][]entry
 }
 
@@ -34,63 +35,26 @@ type path struct {
 	path  string
 }
 
-// entry is a rule, and what its precedence among the rules of its path follows from.
-type entry struct {
-	rule   nginx.Rule
-	object kates.Object
-	index  int // of the rule within the object
-}
-
-// server returns the rules of a server, which may have none yet.
-func (t table) server(l listener) *serverRules {
+// server returns the rules of a server, which may have none yet, for an object that it is for.
+func (t table) server(l listener, o kates.Object) *serverRules {
 	s := t[l]
 	if s == nil {
-		s = &serverRules{paths: map[path][]entry{}}
+		s = &serverRules{paths: map[path][]entry{}, first: o}
 		t[l] = s
+	}
+	if older(o, s.first) < 0 {
+		s.first = o
 	}
 	return s
 }
 
 // add adds a rule for a path.
-func (s *serverRules) add(match nginx.PathMatch, to string, e entry) {
-	if match == nginx.Prefix && to != "/" {
-		to = strings.TrimSuffix(to, "/")
+func (s *serverRules) add(to path, e entry) {
+	e.rule.Source, e.match = sourceOf(e.object), to.match
+	if to.match == nginx.Prefix {
+		e.rule.MatchedPrefix = to.path
 	}
-	e.rule.Source = sourceOf(e.object)
-	if e.rule.MatchedPrefix == "" && match == nginx.Prefix {
-		e.rule.MatchedPrefix = to
-	}
-	s.paths[path{match, to}] = append(s.paths[path{match, to}], e)
-}
-
-// compare orders the rules of one path: conditions on the method first, then more conditions on
-// headers, then on parameters, then the older object, its name, and the order within the object.
-// See https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule
-func compare(a, b entry) int {
-	count := func(e entry, of nginx.ConditionKind) (n int) {
-		for _, c := range e.rule.Conditions {
-			if c.Kind == of {
-				n++
-			}
-		}
-		return n
-	}
-	return cmp.Or(
-		cmp.Compare(count(b, nginx.Method), count(a, nginx.Method)),
-		cmp.Compare(count(b, nginx.Header), count(a, nginx.Header)),
-		cmp.Compare(count(b, nginx.Query), count(a, nginx.Query)),
-		older(a.object, b.object),
-		cmp.Compare(a.index, b.index),
-	)
-}
-
-// older orders objects by their age, and then by their names.
-func older(a, b kates.Object) int {
-	return cmp.Or(
-		a.GetCreationTimestamp().Time.Compare(b.GetCreationTimestamp().Time),
-		strings.Compare(a.GetNamespace(), b.GetNamespace()),
-		strings.Compare(a.GetName(), b.GetName()),
-	)
+	s.paths[to] = append(s.paths[to], e)
 }
 
 // sourceOf names an object.
@@ -101,46 +65,104 @@ func sourceOf(o kates.Object) nginx.Object {
 	}
 }
 
-// servers returns the servers in their order. hidden is called for each rule that no request can
-// reach, since another object's rule takes all of its requests.
-func (t table) servers(hidden func(l listener, p path, e, by entry)) []nginx.Server {
-	var all []nginx.Server
+// servers returns the servers in their order. It also returns the rules that no request can reach,
+// or not all that they claim, since another object has the path.
+func (t table) servers() (all []nginx.Server, lost []dispute) {
 	for l, rules := range t {
+		lose := func(d dispute) {
+			d.at = l
+			lost = append(lost, d)
+		}
 		all = append(all, nginx.Server{
 			Address: l.address, Port: l.port, TLS: l.tls, Host: l.host,
-			Certificate: rules.certificate, Listener: rules.listener, Source: rules.source, Locations: rules.locations(l, hidden),
+			Certificate: rules.certificate, Listener: rules.listener, Source: sourceOf(rules.first), Locations: rules.locations(lose),
 		})
 	}
 	slices.SortFunc(all, func(a, b nginx.Server) int {
 		return cmp.Or(strings.Compare(a.Address, b.Address), cmp.Compare(a.Port, b.Port), strings.Compare(a.Host, b.Host))
 	})
-	return all
+	return all, lost
 }
 
-func (s *serverRules) locations(l listener, hidden func(l listener, p path, e, by entry)) []nginx.Location {
+func (s *serverRules) locations(lose func(dispute)) []nginx.Location {
 	var all []nginx.Location
+	regexes := s.regexes(lose)
 	for p, entries := range s.paths {
-		slices.SortStableFunc(entries, compare)
-		all = append(all, nginx.Location{Path: p.path, Match: p.match, Rules: reachable(entries, func(e, by entry) { hidden(l, p, e, by) })})
+		switch p.match {
+		case nginx.Exact:
+			entries = s.exact(p.path, entries, regexes, lose)
+		case nginx.Regex:
+			continue
+		}
+		entries = reachable(p, entries, lose)
+		if slices.ContainsFunc(entries, func(e entry) bool { return e.match == p.match }) {
+			all = append(all, nginx.Location{Path: p.path, Match: p.match, Rules: ruleList(entries)})
+		}
 	}
 	slices.SortFunc(all, byPath)
 	settle(all)
+	for _, r := range regexes {
+		all = append(all, nginx.Location{Path: r.path, Match: nginx.Regex, Except: r.except, Rules: ruleList(reachable(path{nginx.Regex, r.path}, r.entries, lose))})
+	}
 	return all
 }
 
-// reachable returns the rules up to the first one without conditions.
-func reachable(entries []entry, hidden func(e, by entry)) []nginx.Rule {
-	var rules []nginx.Rule
-	for i, e := range entries {
-		rules = append(rules, e.rule)
-		if len(e.rule.Conditions) == 0 {
-			for _, other := range entries[i+1:] {
-				hidden(other, e)
-			}
-			break
+// exact returns the rules for an exact path: its own, and those of the prefix with the same text,
+// which has that path, too. There are none if an older regular expression takes the requests.
+func (s *serverRules) exact(to string, entries []entry, regexes []*regex, lose func(dispute)) []entry {
+	entries = append(slices.Clip(entries), s.paths[path{nginx.Prefix, prefixText(to)}]...)
+	firsts := arrange(entries)
+	return slices.DeleteFunc(entries, func(e entry) bool {
+		first := firsts[e.object.GetNamespace()]
+		by := slices.IndexFunc(regexes, func(r *regex) bool {
+			return r.first.GetNamespace() != first.GetNamespace() && older(r.first, first) < 0 && r.takes(to)
+		})
+		if by < 0 || e.match != nginx.Exact {
+			return false
 		}
+		lose(dispute{loser: e.object, winner: regexes[by].first, claimed: to, has: regexes[by].path})
+		return true
+	})
+}
+
+// prefixText is the text of a path as that of a prefix.
+func prefixText(path string) string {
+	if path == "/" {
+		return path
+	}
+	return strings.TrimSuffix(path, "/")
+}
+
+// reachable orders the rules for a path, and returns those up to the first one without conditions.
+func reachable(p path, entries []entry, lose func(dispute)) []entry {
+	firsts := arrange(entries)
+	for i, e := range entries {
+		if len(e.rule.Conditions) > 0 {
+			continue
+		}
+		for _, other := range entries[i+1:] {
+			if other.match == p.match {
+				lose(dispute{loser: other.object, winner: winner(e, other, firsts), claimed: p.path, has: p.path})
+			}
+		}
+		return entries[:i+1]
+	}
+	return entries
+}
+
+func ruleList(entries []entry) (rules []nginx.Rule) {
+	for _, e := range entries {
+		rules = append(rules, e.rule)
 	}
 	return rules
+}
+
+// winner is the object for whose sake a rule has its path: the oldest one of its namespace there.
+func winner(e, loser entry, firsts map[string]kates.Object) kates.Object {
+	if e.object.GetNamespace() == loser.object.GetNamespace() {
+		return e.object
+	}
+	return firsts[e.object.GetNamespace()]
 }
 
 var order = map[nginx.PathMatch]int{nginx.Exact: 0, nginx.Prefix: 1, nginx.Regex: 2}
@@ -151,12 +173,13 @@ func byPath(a, b nginx.Location) int {
 }
 
 // settle gives each location the rules of the shorter prefixes that select its path, too: a
-// request that meets no conditions of the longest path goes to the next one.
+// request that meets no conditions of the longest path goes to the next one. An exact path has those
+// of the prefix with its text already.
 func settle(all []nginx.Location) {
 	for i := range all {
 		at := &all[i]
 		for _, shorter := range all[i+1:] { // of these none has got the rules of others yet
-			if open(at.Rules) && shorter.Match == nginx.Prefix && selects(shorter.Path, at.Path) && at.Match != nginx.Regex {
+			if open(at.Rules) && shorter.Match == nginx.Prefix && selects(shorter.Path, at.Path) && (at.Match == nginx.Prefix || shorter.Path != prefixText(at.Path)) {
 				at.Rules = append(slices.Clip(at.Rules), shorter.Rules...)
 			}
 		}
