@@ -49,6 +49,8 @@ E2E_TIMEOUT ?= 30m
 E2E_PARALLEL ?= 4
 EXAMPLE_TIME ?= 3s
 MODEL_STEPS ?= 100000
+# A step of the gateway's model is two translations, a thousand of which take a second on an idle core.
+TENANT_STEPS ?= 20000
 SOAK_STEPS ?= 10000000
 SOAK_TIMEOUT ?= 1h
 # How long each fuzz test runs, and how many inputs it tries in fuzz-smoke: in the time of a
@@ -68,7 +70,7 @@ help: ## list the targets
 test: begin-test lint unit e2e-core readme examples end-test ## what a contributor runs before a commit
 
 .PHONY: verify
-verify: begin-verify needs race extras model mutants e2e gateway end-verify ## the rest of what continuous integration runs, after test
+verify: begin-verify needs race extras model tenants mutants e2e gateway end-verify ## the rest of what continuous integration runs, after test
 
 begin-%:
 	@mkdir -p .cache && : >"$(STAGES)"
@@ -157,6 +159,11 @@ MODEL_TESTS = -v -count=1 -vet=off -tags $(TAGS) -run '^TestModel' $(TESTFLAGS) 
 model: build-testgate ## the model tests, $(MODEL_STEPS) steps each
 	@$(STAGE) "model tests" "$(TESTGATE)" -name "model tests" -list -- -timeout $(UNIT_TIMEOUT) $(MODEL_TESTS) -steps $(MODEL_STEPS)
 
+.PHONY: tenants
+tenants: build-testgate ## attacks on the gateway by objects of one namespace, $(TENANT_STEPS) of them
+	@$(STAGE) "tenants of the gateway" sh -c 'cd examples/gateway && exec "$(TESTGATE)" -name "tenants of the gateway" -list -- -v -count=1 \
+		-vet=off -tags $(TAGS) -run "^TestModel" -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) ./translate -steps $(TENANT_STEPS)'
+
 .PHONY: soak
 soak: fuzz-smoke bench-smoke soak-models soak-servers ## long runs, and what verify has no time for
 
@@ -175,6 +182,10 @@ soak-servers: apiserver ## three API servers on one etcd under chaos, for $(SOAK
 .PHONY: fuzz
 fuzz: build-fuzzgate ## each fuzz test for $(FUZZTIME), or those with FUZZ_ONLY in their name
 	@$(STAGE) "fuzzing" "$(FUZZGATE)" -time $(FUZZTIME) -only "$(FUZZ_ONLY)" -- $(TESTFLAGS)
+
+.PHONY: fuzz-gateway
+fuzz-gateway: build-fuzzgate ## the fuzz tests of examples/gateway, as fuzz does it
+	@$(STAGE) "fuzzing the gateway" sh -c 'cd examples/gateway && exec "$(FUZZGATE)" -time $(FUZZTIME) -only "$(FUZZ_ONLY)" -- $(TESTFLAGS)'
 
 .PHONY: fuzz-smoke
 fuzz-smoke: build-fuzzgate ## each fuzz test, $(FUZZ_SMOKE) inputs

@@ -163,7 +163,9 @@ func (t *translation) serverOf(a attachment, at listener) {
 	if !at.tls {
 		return
 	}
-	s.listener = cmp.Or(s.listener, a.gatewayListener.host, "*")
+	if !s.ofIngress {
+		s.listener = cmp.Or(s.listener, a.gatewayListener.host, "*")
+	}
 	switch {
 	case a.certificate == "":
 	case s.certificate == "":

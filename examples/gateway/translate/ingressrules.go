@@ -37,6 +37,7 @@ func (t *translation) ingressTLS(in *ingress) {
 				t.problem(in.Ingress, "DoubtfulCertificate", "Secret %s/%s: %s", in.Namespace, tls.SecretName, doubt)
 			}
 			server := t.table.server(t.https(host), in.Ingress)
+			server.ofIngress = true
 			switch {
 			case id == "":
 			case server.certificate == "":

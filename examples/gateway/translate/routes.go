@@ -83,7 +83,7 @@ func (t *translation) attach(
 		for _, host := range hosts(r, l) {
 			// Of a Route of which nothing is served there is no host, either: it may be the one that
 			// nginx has refused.
-			if len(rules.all) == 0 {
+			if !slices.ContainsFunc(rules.all, func(r routeRule) bool { return len(r.matches) > 0 }) {
 				continue
 			}
 			if by := l.isolated(host, r); by == nil {

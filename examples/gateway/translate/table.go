@@ -25,6 +25,7 @@ type table map[listener]*serverRules
 type serverRules struct {
 	certificate string
 	secured     nginx.Object // the object that the certificate comes from
+	ofIngress   bool         // an Ingress has it, and it has no Listener
 	listener    string       // see nginx.Server
 	first       kates.Object // the oldest one that it is for
 	paths       map[path][]entry
