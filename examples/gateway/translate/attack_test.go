@@ -133,7 +133,7 @@ type theft struct {
 	ask        string
 }
 
-const regexes = `use-regex: "true"`
+const useRegex = `use-regex: "true"`
 
 var thefts = []theft{
 	{"the same text", "/ Prefix", "/ Prefix", "/x"},
@@ -176,7 +176,7 @@ func side(namespace, name, host, what string) string {
 	path, kind, _ := strings.Cut(what, " ")
 	var annotations []string
 	if kind == "regex" || kind == "ImplementationSpecific" && strings.ContainsAny(path, ".l") {
-		kind, annotations = "ImplementationSpecific", []string{regexes}
+		kind, annotations = "ImplementationSpecific", []string{useRegex}
 	}
 	return of(namespace, ingressOf(name, "rules:\n"+rule(host, to(path, kind, "web")), annotations...))
 }
