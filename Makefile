@@ -66,6 +66,10 @@ SOAK_SEED ?=
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
+# The compiler, linters and tests collect garbage half as often, which saves a tenth of their time
+# and costs memory. Benchmarks measure memory: they are not concerned.
+test verify: export GOGC := 200
+
 .PHONY: test
 test: begin-test lint unit e2e-core readme examples end-test ## what a contributor runs before a commit
 

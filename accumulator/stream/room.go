@@ -88,7 +88,8 @@ func (s *stream) put(key Key, o Object) bool {
 	if _, held := s.store.objects[key]; !held {
 		size++
 	}
-	if s.set.room.exceeds(size) || s.set.room.most > 0 && !s.fit(size) {
+	// Own writes that were given up are held beyond a bound for all watches: what has a place fits.
+	if bounded := s.set.room.most > 0; bounded && !s.fit(size) || !bounded && s.set.room.exceeds(size) {
 		return false
 	}
 	s.store.objects[key] = o
@@ -136,10 +137,10 @@ func (s *stream) listing(objects int) {
 
 // admit takes the places for the list under way, which has so many objects.
 func (s *stream) admit(objects int) error {
-	switch {
-	case s.set.room.exceeds(objects):
-		return s.set.room.full()
-	case s.set.room.most == 0:
+	if s.set.room.most == 0 {
+		if s.set.room.exceeds(objects) {
+			return s.set.room.full()
+		}
 		return nil
 	}
 	s.mu.Lock()

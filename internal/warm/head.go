@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	names "k8s.io/apimachinery/pkg/api/validate/content"
 )
 
 // Format is the version of the format, and of how objects are packed. Another one is not read.
@@ -137,7 +137,7 @@ func (h Head) check() error {
 				return errDamaged
 			}
 		}
-		if len(path.IsValidPathSegmentName(w.Namespace)) > 0 || len(path.IsValidPathSegmentName(w.Name)) > 0 {
+		if len(names.IsPathSegmentName(w.Namespace)) > 0 || len(names.IsPathSegmentName(w.Name)) > 0 {
 			return errDamaged
 		}
 	}
