@@ -289,7 +289,7 @@ func (a *ownedApply) owns(ctx context.Context, w *applied.Wanted, fields []byte,
 func (a *ownedApply) check(ctx context.Context, w *applied.Wanted, now Object) *applied.Check {
 	core := a.client.core
 	check := &applied.Check{
-		Owners: w.Owners,
+		Owners: w.Owners, Type: core.scheme.AllKnownTypes()[w.Resource.Kind],
 		Detail: a.set.DetailOf(w.Resource.Kind, now), AsGiven: now != nil && applied.HasValues(w.Given, now),
 		Whole: func(path fieldpath.Path, part any) bool {
 			return core.kinds.Whole(ctx, w.Resource.Kind, path, part)

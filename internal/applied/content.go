@@ -50,7 +50,7 @@ func (o *Check) kept(part any) bool {
 			part = shown
 		}
 		if zero(part) {
-			return here == nil || zero(here)
+			return here == nil || zero(here) || !explicit(o.Type, o.path, part)
 		}
 	}
 	return contains(here, part)

@@ -3,6 +3,7 @@ package applied
 import (
 	"bytes"
 	"maps"
+	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,8 @@ type Check struct {
 	// Shown returns the applied object as the server shows it: quantities and times have one form.
 	// It is nil where that is not known.
 	Shown func() map[string]any
+	// Type is the Go type of the kind, nil if there is none.
+	Type reflect.Type
 	// Detail is how much of it is known.
 	Detail Detail
 	// AsGiven says that the live object has all applied values outside the metadata, and the items

@@ -3,7 +3,6 @@ package applied
 import (
 	"encoding/json"
 	"reflect"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -52,7 +51,11 @@ func within(given, live reflect.Value) bool {
 	case reflect.Struct:
 		written := written(given.Type())
 		for i := range given.NumField() {
-			if written[i] && !same(given.Field(i), live.Field(i)) || !within(given.Field(i), live.Field(i)) {
+			field := given.Field(i)
+			if opaque(field.Type()) && field.Kind() != reflect.Pointer && field.IsZero() {
+				continue // the server may have a default for it: the targetPort of a Service
+			}
+			if written[i] && !same(field, live.Field(i)) || !within(field, live.Field(i)) {
 				return false
 			}
 		}
@@ -115,9 +118,7 @@ func written(typ reflect.Type) []bool {
 	if !ok {
 		are := make([]bool, typ.NumField())
 		for i := range are {
-			name, options, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-			scalar := typ.Field(i).Type.Kind() <= reflect.Float64 || typ.Field(i).Type.Kind() == reflect.String
-			are[i] = scalar && name != "-" && name != "" && !strings.Contains(options, "omit")
+			are[i] = isWritten(typ.Field(i))
 		}
 		known, _ = writes.LoadOrStore(typ, are)
 	}

@@ -1,0 +1,65 @@
+package applied
+
+import (
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// explicit reports whether the server keeps a value at a path although it is zero. In a Go type of
+// Kubernetes, a field that is no pointer cannot tell zero from nothing: the server gives such a
+// field its default (the targetPort of a Service). An empty struct gets the defaults of its fields;
+// an empty selector of labels has none, and selects everything.
+// A kind without a Go type has the defaults of a schema, which replace nothing that is given.
+func explicit(typ reflect.Type, path fieldpath.Path, part any) bool {
+	_, isMap := part.(map[string]any)
+	_, isList := part.([]any)
+	if typ == nil {
+		return part != nil && !isMap && !isList
+	}
+	written := false
+	for _, e := range path {
+		if typ.Kind() == reflect.Pointer {
+			typ = typ.Elem()
+		}
+		switch kind := typ.Kind(); {
+		case kind == reflect.Struct && e.FieldName != nil:
+			field, ok := fieldOf(typ, *e.FieldName)
+			if !ok {
+				return false
+			}
+			typ, written = field.Type, isWritten(field)
+		case kind == reflect.Map && e.FieldName != nil, kind == reflect.Slice && e.FieldName == nil:
+			typ, written = typ.Elem(), true // a given entry is there, whatever its value
+		default:
+			return false
+		}
+	}
+	pointer := typ.Kind() == reflect.Pointer
+	if pointer {
+		typ = typ.Elem()
+	}
+	if typ == reflect.TypeFor[metav1.LabelSelector]() {
+		return part != nil
+	}
+	return part != nil && !isMap && !isList && (pointer || written)
+}
+
+// fieldOf returns the field of a struct that has a name in JSON.
+func fieldOf(typ reflect.Type, name string) (reflect.StructField, bool) {
+	for _, f := range reflect.VisibleFields(typ) {
+		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
+			return f, true
+		}
+	}
+	return reflect.StructField{}, false
+}
+
+// isWritten reports whether a field is a scalar that JSON has although it is zero.
+func isWritten(f reflect.StructField) bool {
+	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	scalar := f.Type.Kind() <= reflect.Float64 || f.Type.Kind() == reflect.String
+	return scalar && name != "-" && name != "" && !strings.Contains(options, "omit")
+}
