@@ -68,7 +68,7 @@ func TestAHostHasFewRegularExpressionsAndOlderObjectsHaveThem(t *testing.T) {
 	for _, name := range []string{"a", "b", "d"} {
 		assert.Empty(t, problemsOf(d, "Ingress", "prod/"+name))
 	}
-	assert.Equal(t, []string{`TooManyRegexes: host "a.example.com" has at most 64 regular expressions, and older objects have them: ` +
+	assert.Equal(t, []string{`TooManyRegexes: host "a.example.com" has at most 64 regular expressions of a namespace, and older objects have them: ` +
 		"the rules with those of this object are left out"}, problemsOf(d, "Ingress", "prod/c"))
 	paths := ""
 	for _, l := range d.Config.Servers[0].Locations {
@@ -76,4 +76,24 @@ func TestAHostHasFewRegularExpressionsAndOlderObjectsHaveThem(t *testing.T) {
 	}
 	assert.Contains(t, paths, "/c\n", "its other rules stay")
 	assert.NotContains(t, paths, "/c-")
+}
+
+// Neither an older nor a younger object of another namespace counts.
+func TestNobodyFillsAHostWithRegularExpressionsOfANamespace(t *testing.T) {
+	const annotation = `use-regex: "true"`
+	evil := func(name string) string {
+		return strings.ReplaceAll(ingressOf(name, "rules:\n"+regexPaths(32, name), annotation), "namespace: prod", "namespace: evil")
+	}
+	before, after := ingressOf("a", "rules:\n"+regexPaths(32, "a"), annotation), ingressOf("b", "rules:\n"+regexPaths(32, "b"), annotation)
+	d := Translate(snapshotOf(t, before, evil("c"), evil("d"), evil("e"), after, ourClass, webService), Options{})
+	for _, name := range []string{"a", "b"} {
+		assert.Empty(t, problemsOf(d, "Ingress", "prod/"+name))
+	}
+	assert.NotContains(t, strings.Join(problemsOf(d, "Ingress", "evil/d"), "\n"), "TooManyRegexes")
+	assert.Contains(t, strings.Join(problemsOf(d, "Ingress", "evil/e"), "\n"), "TooManyRegexes")
+	of := map[string]int{}
+	for _, l := range d.Config.Servers[0].Locations {
+		of[l.Rules[0].Source.Namespace] += regexes(l.Match, nil)
+	}
+	assert.Equal(t, map[string]int{"prod": 64, "evil": 64}, of)
 }

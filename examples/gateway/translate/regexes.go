@@ -16,7 +16,7 @@ import (
 // nginx allows it, while other requests wait, so their number is bounded, too.
 const (
 	regexesOfObject = 32
-	regexesOfHost   = 64
+	regexesOfHost   = 64 // of one namespace
 )
 
 var errRegexes = fmt.Errorf("an object has at most %d regular expressions", regexesOfObject)
@@ -63,8 +63,8 @@ func (r *routeRules) fewRegexes(one *routeRule) (err error) {
 	return err
 }
 
-// boundRegexes leaves out rules with regular expressions if their host has too many: those of the
-// youngest objects.
+// boundRegexes leaves out rules with regular expressions if their namespace has too many at a host:
+// those of the youngest objects. Namespaces do not share the bound, so none takes from another.
 func (t *translation) boundRegexes() {
 	for l, s := range t.table {
 		n := map[types.UID]int{}
@@ -82,14 +82,15 @@ func (t *translation) boundRegexes() {
 		slices.SortFunc(objects, func(a, b kates.Object) int {
 			return cmp.Or(older(a, b), strings.Compare(string(a.GetUID()), string(b.GetUID())))
 		})
-		total, out := 0, map[types.UID]bool{}
+		total, out := map[string]int{}, map[types.UID]bool{}
 		for _, o := range objects {
-			if total += n[o.GetUID()]; total > regexesOfHost {
-				total -= n[o.GetUID()]
-				out[o.GetUID()] = true
-				t.problem(o, "TooManyRegexes", "host %q has at most %d regular expressions, and older objects have them: "+
-					"the rules with those of this object are left out", cmp.Or(l.host, "*"), regexesOfHost)
+			if sum := total[o.GetNamespace()] + n[o.GetUID()]; sum <= regexesOfHost {
+				total[o.GetNamespace()] = sum
+				continue
 			}
+			out[o.GetUID()] = true
+			t.problem(o, "TooManyRegexes", "host %q has at most %d regular expressions of a namespace, and older objects have them: "+
+				"the rules with those of this object are left out", cmp.Or(l.host, "*"), regexesOfHost)
 		}
 		s.leaveOut(func(p path, e entry) bool {
 			return out[e.object.GetUID()] && regexes(p.match, e.rule.Conditions) > 0
