@@ -8,34 +8,54 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// assignAddresses gives each Gateway its addresses: those that it asks for, or the one that it
-// has, or the lowest free one. An older Gateway comes first. Without a pool all Gateways share all
-// addresses of the machine, and may ask for those that are published.
+// assignAddresses gives each Gateway its addresses. Who has an address keeps it, unless it asks for
+// others. Then each gets those that it asks for, or the lowest free one: the oldest Gateway comes
+// first, whether it asks for one or not. Without a pool all Gateways share all addresses of the
+// machine, and may ask for those that are published.
 func (t *translation) assignAddresses(all []*gateway) {
 	pool := slices.Compact(slices.SortedFunc(slices.Values(t.Addresses), netip.Addr.Compare))
-	taken := map[netip.Addr]bool{}
+	taken := map[netip.Addr]*gateway{}
 	// take gives a Gateway an address, if it is one of ours and free.
 	take := func(g *gateway, address string) bool {
 		kind, a := gatewayv1.HostnameAddressType, netip.Addr{}
 		if ip, err := netip.ParseAddr(address); err == nil {
 			kind, a = gatewayv1.IPAddressType, ip
 		}
-		if len(pool) == 0 && !slices.Contains(t.Published, address) || len(pool) > 0 && !slices.Contains(pool, a) || taken[a] {
+		if len(pool) == 0 && !slices.Contains(t.Published, address) || len(pool) > 0 && !slices.Contains(pool, a) || taken[a] != nil && taken[a] != g {
 			return false
 		}
-		taken[a] = len(pool) > 0
+		if len(pool) > 0 {
+			taken[a] = g
+		}
 		g.published = append(g.published, gatewayv1.GatewayStatusAddress{Type: &kind, Value: address})
 		return true
 	}
 	for _, g := range all {
-		t.claim(g, take)
+		for _, a := range g.has() {
+			if taken[a] == nil && slices.Contains(pool, a) {
+				taken[a] = g
+			}
+		}
 	}
 	for _, g := range all {
+		t.claim(g, take)
 		if g.accepted.Reason == "" && g.unaddressed.Reason == "" && len(g.published) == 0 {
 			t.assign(g, pool, take)
 		}
 		g.bind(len(pool) > 0)
 	}
+}
+
+// has returns the addresses that the status of a Gateway has, and that it still wants.
+func (g *gateway) has() (all []netip.Addr) {
+	for _, of := range g.observed.Status.Addresses {
+		named := slices.ContainsFunc(g.Spec.Addresses, func(a gatewayv1.GatewaySpecAddress) bool { return a.Value == of.Value })
+		asked := slices.ContainsFunc(g.Spec.Addresses, func(a gatewayv1.GatewaySpecAddress) bool { return a.Value != "" })
+		if a, err := netip.ParseAddr(of.Value); err == nil && (named || !asked && len(all) == 0) {
+			all = append(all, a)
+		}
+	}
+	return all
 }
 
 // claim takes the addresses that a Gateway asks for, or else the one that its status has.
