@@ -274,6 +274,14 @@ func TestWhatAnotherNamespaceClaimsBesideAPath(t *testing.T) {
 			[]string{"80 shop.test Prefix /a: prod.web.80=100", "80 shop.test Regex /b.*: evil.web.80=100"},
 		},
 		{
+			"a prefix that has no requests restricts no regular expression", []string{side("prod", "a", host, "/ Prefix"), side("evil", "b", host, "/ Prefix"), side("prod", "c", host, "/b.* regex")},
+			[]string{"80 shop.test Prefix /: prod.web.80=100", "80 shop.test Regex /b.*: prod.web.80=100"},
+		},
+		{
+			"a regular expression takes no exact path from the namespace of an older one", []string{side("prod", "a", host, "/b.* regex"), side("evil", "b", host, "/(a|b).* regex"), side("prod", "c", host, "/b Exact")},
+			[]string{"80 shop.test Exact /b: prod.web.80=100", "80 shop.test Regex /b.*: prod.web.80=100", "80 shop.test Regex /(a|b).*: evil.web.80=100"},
+		},
+		{
 			"the older regular expression is tried first", []string{side("prod", "a", host, "/a.* regex"), side("evil", "b", host, "/(a|b).* regex")},
 			[]string{"80 shop.test Regex /a.*: prod.web.80=100", "80 shop.test Regex /(a|b).*: evil.web.80=100"},
 		},

@@ -20,9 +20,9 @@ import (
 //     the wider one.
 //  4. On one path the namespace whose oldest object there is older comes first, with all of its
 //     rules. An exact path is the same path as the prefix with its text.
-//  5. A regular expression takes no request that an older prefix of another namespace selects. Of
-//     two regular expressions the older one is tried first. One of them takes the exact paths that
-//     it matches from younger objects of other namespaces.
+//  5. A regular expression takes no request of an older prefix of another namespace, unless rule 4
+//     leaves that prefix nothing. Of two regular expressions the older one is tried first. The
+//     first one takes the exact paths that it matches from younger objects of other namespaces.
 //  6. A certificate for a host comes from the namespace that has the host, at whatever port.
 //
 // Both sides of a dispute between namespaces are told.
@@ -199,16 +199,21 @@ func (r *regex) mayMatch(text string) bool {
 }
 
 // leaves finds the older prefixes of other namespaces whose requests a regular expression might
-// take, and reports whether anything is left for it.
+// take, and reports whether anything is left for it. A rule behind one without conditions has no
+// requests.
 func (s *serverRules) leaves(r *regex, lose func(dispute)) bool {
 	for p, entries := range s.paths {
 		if p.match != nginx.Prefix || !r.mayMatch(p.path) {
 			continue
 		}
 		var by kates.Object
+		arrange(entries)
 		for _, e := range entries {
 			if o := e.object; o.GetNamespace() != r.first.GetNamespace() && older(o, r.first) < 0 && (by == nil || older(o, by) < 0) {
 				by = o
+			}
+			if len(e.rule.Conditions) == 0 {
+				break
 			}
 		}
 		if by != nil {

@@ -4,183 +4,67 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/kates-go/kates/examples/gateway/nginx"
 )
 
-// thing is an object of a tenant in few words: an Ingress with one rule, a Gateway with one
-// listener, or an HTTPRoute with one host and match.
-type thing struct {
-	kind            byte // i, g or r
-	namespace, name string
-	age             int    // 0 is the oldest
-	host            string // empty: all
-	tls, broken     bool   // it has a certificate, of which there is no Secret
-	named           string // in spec.tls of an Ingress
-	port            int    // of a Gateway
-	open            bool   // a Gateway for Routes of all namespaces
-	to              string // the Gateway of a Route
-	match           string // Exact, Prefix or Regex
-	text, path      string // as it is written, and as package path cleans it; empty if that is none
-	method, header  bool   // conditions of a Route
-}
-
-// asked is a request.
-type asked struct {
-	port       int
-	name, path string
-	conditions bool // all of them are met, or none
-}
-
-// claim is a thing at a host of a port. That of a Gateway has no path.
-type claim struct {
+// attempt is what the attacker may have by an object, or others by a Gateway of the attacker: a
+// host at a port, and there the path of the object. A Gateway has no path.
+type attempt struct {
 	*thing
-	door   *thing // the Gateway of a Route, or the thing itself
-	port   int
-	secure bool
-	at     string
+	port int
+	at   string
 }
 
-// The oracle says who has a request, by the rules that claims.go states, without that code: claims
-// finds who claims which host, and decide which object answers and whose certificate is shown.
-
+func evil(t *thing) bool { return t.namespace == "evil" }
 func age(a, b *thing) int {
 	return cmp.Or(cmp.Compare(a.age, b.age), strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
 }
 func wide(w, h string) bool { return w != h && (w == "" || w[0] == '*' && strings.HasSuffix(h, w[1:])) }
-func (c claim) has(path string) bool {
-	return c.match == "Prefix" && (c.path == "/" || path == c.path || strings.HasPrefix(path, c.path+"/"))
-}
-func (c claim) like(d claim) bool {
-	return c.text == d.text && c.match == d.match && c.namespace == d.namespace
+func (t *thing) on(p string) bool {
+	return t.path == p || t.match == "Regex" && matches(t.text, p) || t.match == "Prefix" && (t.path == "/" || strings.HasPrefix(p, t.path+"/"))
 }
 
-func claims(things []*thing) (all []claim) { // from the oldest, as the things are
-	var doors []*thing
-	door := func(is func(*thing) bool) bool { return slices.ContainsFunc(doors, is) }
-	for _, g := range things {
-		taken := door(func(d *thing) bool { return d.port == g.port && (d.tls != g.tls || d.host == g.host) })
-		if g.kind == 'g' && !taken && (g.port == 8080 || g.tls == (g.port == 443)) {
-			doors, all = append(doors, g), append(all, claim{g, g, g.port, g.tls, g.host})
+// attempts returns those of the attacker. all: an older Gateway of the attacker has a port or a
+// host of another Gateway, so all may change.
+func attempts(things []*thing) (mine []attempt, all bool) {
+	for _, t := range things {
+		if t.kind == 'i' && evil(t) && t.path != "" {
+			mine = append(mine, attempt{t, 80, t.host}, attempt{t, 443, t.host})
+		} else if t.kind == 'g' && evil(t) {
+			mine = append(mine, attempt{t, t.port, t.host})
+		}
+		for _, o := range things {
+			attached := t.kind == 'g' && o.kind == 'r' && o.path != "" && o.to == t.namespace+"/"+t.name && (t.open || o.namespace == t.namespace)
+			if attached && (evil(t) || evil(o)) {
+				mine = append(mine, attempt{o, t.port, map[bool]string{true: t.host, false: o.host}[wide(o.host, t.host)]})
+			}
+			all = all || slices.ContainsFunc(things, func(e *thing) bool {
+				same := e.kind == 'g' && evil(e) && t.kind == 'g' && !evil(t) && e.port == t.port
+				return same && (age(e, t) < 0 && (e.tls != t.tls || e.host == t.host) || attached && age(e, o) < 0 && wide(t.host, e.host))
+			})
 		}
 	}
-	for _, r := range things {
-		if r.kind == 'i' && r.path != "" {
-			all = append(all, claim{r, r, 80, false, r.host}, claim{r, r, 443, true, r.host})
-		}
-		for _, d := range doors {
-			at := r.host
-			if wide(at, d.host) {
-				at = d.host
-			}
-			mine := r.kind == 'r' && r.path != "" && r.to == d.namespace+"/"+d.name && (d.open || d.namespace == r.namespace)
-			if mine && (at == d.host || wide(d.host, at)) && !door(func(e *thing) bool {
-				return e.port == d.port && wide(d.host, e.host) && (e.host == at || wide(e.host, at)) && (e.namespace == d.namespace || age(e, r) < 0)
-			}) {
-				all = append(all, claim{r, d, d.port, d.tls, at})
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b claim) int { return age(a.thing, b.thing) })
-	return all
+	return mine, all
 }
 
-// decide returns the object that answers; the host of the server, the namespaces of its certificates
-// at the port and at that of Ingresses, and who gives them; and what is claimed there by anybody.
-func decide(all []claim, q asked) (winner *thing, shown []string, claimed []claim) {
-	gives := func(c claim) bool {
-		o := all[slices.IndexFunc(all, func(o claim) bool { return o.at == c.at })]
-		mine := c.namespace == o.namespace || c.namespace == o.door.namespace || c.door.namespace == o.namespace || c.door.namespace == o.door.namespace
-		return mine && (c.kind != 'i' || c.tls && (c.named == "" || c.named == c.host || wide(c.named, c.host)))
+// takes is the oracle: it reports whether the attempt may have a request by the rules that
+// claims.go states, where the others answer it by a server and a location, which are nil if there
+// is none. of returns the thing of an object.
+func (a attempt) takes(q asked, s *nginx.Server, l *nginx.Location, of func(nginx.Object) *thing) bool {
+	switch older := func(o nginx.Object) bool { return age(a.thing, of(o)) < 0 }; {
+	case a.at != q.name && !wide(a.at, q.name) || s != nil && wide(a.at, s.Host):
+		return false
+	case s == nil || a.at != s.Host:
+		return a.port == q.port || a.kind == 'r' && q.port != 80 // a narrower host
+	case older(s.Source) && (s.TLS || l != nil && slices.ContainsFunc(l.Rules, func(r nginx.Rule) bool { return r.Redirect != nil || a.kind == 'r' && r.Source.Kind == "Ingress" })):
+		return true // the certificate is of the oldest object of a host, and Ingresses with one redirect
+	case a.port != q.port || a.kind == 'g' || !a.on(q.path):
+		return false
+	case l == nil || len(l.Rules[0].Conditions) > 0 || !evil(a.thing):
+		return true
+	case a.match == "Regex" || l.Match == nginx.Regex || strings.Trim(a.path, "/") == strings.Trim(l.Path, "/"):
+		return older(l.Rules[0].Source)
 	}
-	for _, at := range []string{q.name, "*.t", ""} {
-		here := func(port int, kinds string) (s []claim) { // who gives the certificate of a server of TLS
-			for _, kind := range kinds {
-				for _, c := range all {
-					if c.at == at && c.port == port && c.kind == byte(kind) && c.secure && gives(c) {
-						s = append(s, c)
-					}
-				}
-			}
-			return s
-		}
-		found := len(here(q.port, "igr")) > 0
-		for _, c := range all {
-			if c.at == at && c.port == q.port && (!c.secure || found && (c.kind != 'i' || len(here(443, "i")) > 0)) {
-				claimed = append(claimed, c)
-			}
-		}
-		if len(claimed) == 0 || !wide("*.t", q.name) && at == "*.t" {
-			claimed = nil
-			continue
-		}
-		shown = []string{at, "", ""}
-		for k, s := range [][]claim{here(q.port, "igr"), here(443, "i")} {
-			if i := slices.IndexFunc(s, func(c claim) bool { return !c.door.broken }); i >= 0 {
-				shown[k+1] = s[i].door.namespace
-			} else if len(s) > 0 {
-				shown[k+1] = "refuses"
-			}
-			if len(s) > 0 {
-				shown = append(shown, s[0].door.namespace+"/"+s[0].door.name)
-			}
-		}
-		return answers(claimed, q), shown, claimed
-	}
-	return nil, []string{"none", "", ""}, nil
-}
-
-// answers returns the object that answers on a host.
-func answers(s []claim, q asked) *thing {
-	pick := func(of []claim, is func(claim) bool) []claim {
-		return slices.DeleteFunc(slices.Clone(of), func(c claim) bool { return !is(c) })
-	}
-	s = pick(s, func(c claim) bool { return c.kind != 'g' })
-	order := func(of []claim) []claim { // the namespace with the oldest first, and then the conditions
-		first := func(c claim) *thing {
-			return of[slices.IndexFunc(of, func(d claim) bool { return d.namespace == c.namespace })].thing
-		}
-		bit := map[bool]int{true: -1}
-		return slices.SortedStableFunc(slices.Values(of), func(a, b claim) int {
-			if a.namespace != b.namespace {
-				return age(first(a), first(b))
-			}
-			return cmp.Or(bit[a.match == "Exact"]-bit[b.match == "Exact"], bit[a.method]-bit[b.method], bit[a.header]-bit[b.header], age(a.thing, b.thing))
-		})
-	}
-	since := func(c claim) *thing { return s[slices.IndexFunc(s, c.like)].thing }
-	regexes := pick(s, func(c claim) bool {
-		return c.match == "Regex" && matches(c.text, q.path) && !slices.ContainsFunc(s, func(d claim) bool {
-			return d.namespace != c.namespace && age(d.thing, since(c)) < 0 && (d.has(q.path) || d.match == "Regex" && d.text == c.text)
-		})
-	})
-	same := "/" + strings.Trim(q.path, "/")
-	exact := pick(s, func(c claim) bool {
-		return c.match == "Exact" && c.path == q.path || c.match == "Prefix" && c.path == same
-	})
-	exact = order(pick(exact, func(c claim) bool {
-		first := exact[slices.IndexFunc(exact, func(d claim) bool { return d.namespace == c.namespace })].thing
-		return c.match == "Prefix" || !slices.ContainsFunc(regexes, func(r claim) bool { return r.namespace != c.namespace && age(since(r), first) < 0 })
-	}))
-	always := slices.IndexFunc(exact, func(c claim) bool { return !c.method && !c.header })
-	reached := exact[:cmp.Or(always+1, len(exact))]
-	chain := regexes
-	if slices.ContainsFunc(reached, func(c claim) bool { return c.match == "Exact" }) {
-		chain = reached
-	} else if len(regexes) > 0 {
-		best := slices.MinFunc(regexes, func(a, b claim) int {
-			return cmp.Or(age(since(a), since(b)), len(b.text)-len(a.text), strings.Compare(a.text, b.text))
-		})
-		chain = order(pick(regexes, best.like))
-	}
-	if len(chain) == 0 || chain[0].match != "Regex" {
-		for path := same; ; path = path[:max(1, strings.LastIndex(path, "/"))] {
-			chain = append(chain, order(pick(s, func(c claim) bool { return c.match == "Prefix" && c.path == path }))...)
-			if path == "/" {
-				break
-			}
-		}
-	}
-	if i := slices.IndexFunc(chain, func(c claim) bool { return !c.method && !c.header || q.conditions }); i >= 0 {
-		return chain[i].thing
-	}
-	return nil
+	return len(a.path) > len(l.Path)
 }

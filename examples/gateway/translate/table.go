@@ -109,19 +109,22 @@ func (s *serverRules) locations(lose func(dispute)) []nginx.Location {
 }
 
 // exact returns the rules for an exact path: its own, and those of the prefix with the same text,
-// which has that path, too. There are none if an older regular expression takes the requests.
+// which has that path, too. An exact path has none if the first regular expression that takes its
+// requests is of another namespace, and older.
 func (s *serverRules) exact(to string, entries []entry, regexes []*regex, lose func(dispute)) []entry {
 	entries = append(slices.Clip(entries), s.paths[path{nginx.Prefix, prefixText(to)}]...)
 	firsts := arrange(entries)
+	at := slices.IndexFunc(regexes, func(r *regex) bool { return r.takes(to) })
+	if at < 0 {
+		return entries
+	}
+	by := regexes[at]
 	return slices.DeleteFunc(entries, func(e entry) bool {
 		first := firsts[e.object.GetNamespace()]
-		by := slices.IndexFunc(regexes, func(r *regex) bool {
-			return r.first.GetNamespace() != first.GetNamespace() && older(r.first, first) < 0 && r.takes(to)
-		})
-		if by < 0 || e.match != nginx.Exact {
+		if e.match != nginx.Exact || by.first.GetNamespace() == first.GetNamespace() || older(by.first, first) > 0 {
 			return false
 		}
-		lose(dispute{loser: e.object, winner: regexes[by].first, claimed: to, has: regexes[by].path})
+		lose(dispute{loser: e.object, winner: by.first, claimed: to, has: by.path})
 		return true
 	})
 }

@@ -11,6 +11,23 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
+// thing is an object of a tenant in few words: an Ingress with one rule, a Gateway with one
+// listener, or an HTTPRoute with one host and match.
+type thing struct {
+	kind            byte // i, g or r
+	namespace, name string
+	age             int    // 0 is the oldest
+	host            string // empty: all
+	tls, broken     bool   // it has a certificate, of which there is no Secret
+	named           string // in spec.tls of an Ingress
+	port            int    // of a Gateway
+	open            bool   // a Gateway for Routes of all namespaces
+	to              string // the Gateway of a Route
+	match           string // Exact, Prefix or Regex
+	text, path      string // as it is written, and as package path cleans it; empty if that is none
+	method, header  bool   // conditions of a Route
+}
+
 func (t *thing) meta(o kates.Object, kind string) {
 	o.GetObjectKind().SetGroupVersionKind(gatewayv1.SchemeGroupVersion.WithKind(kind))
 	o.SetNamespace(t.namespace)
