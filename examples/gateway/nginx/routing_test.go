@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // routes has at least one location of each kind.
@@ -166,4 +167,39 @@ func TestARegularExpressionThatNginxCannotHaveIsAnError(t *testing.T) {
 	for _, good := range []string{"", "a|b", `\d+\.js$`, `(?i)x`, `(?P<name>a)`, `[^/]+`, `\Q"\E`} {
 		assert.NoError(t, CheckRegex(good), good)
 	}
+}
+
+// nginx takes the first line of a map alone. So conditions that may hold for the same value share
+// no map.
+func TestConditionsOnOneValueHideNoOther(t *testing.T) {
+	s := open(t, nil)
+	query := func(name, value string, more ...Condition) Rule {
+		return to(name, append(more, Condition{Kind: Query, Name: "q", Value: value})...)
+	}
+	header := func(name, value string, more ...Condition) Rule {
+		return to(name, append(more, Condition{Kind: Header, Name: "X-A", Value: value})...)
+	}
+	flag := Condition{Kind: Header, Name: "X-Flag", Value: "1"}
+	s.apply(s.config(s.server("q.example.com", at(Prefix, "/",
+		query("space", "a b", flag), query("plus", "a+b"), query("letter", "A", flag), query("percent", "%41"),
+		query("one", "x/y", flag), query("two", "x//y"), query("nothing", ""),
+		header("put", "v", Condition{Kind: Method, Value: "PUT"}), header("value", "v"), header("both", "w", Condition{Kind: Header, Name: "x-a", Value: "v"}),
+		header("long", "vv"), to("rest")))))
+	ask := func(method, path string, headers ...string) string {
+		answer, err := s.ask(method, "http://q.example.com/"+path, headers...)
+		require.NoError(t, err)
+		return answer.Header.Get("X-Backend")
+	}
+	for query, want := range map[string][2]string{
+		"a+b": {"space", "plus"}, "a%20b": {"space", "rest"}, "a%2Bb": {"plus", "plus"}, "A": {"letter", "rest"}, "%41": {"letter", "percent"},
+		"x/y": {"one", "two"}, "x%2f/y": {"one", "two"}, "": {"rest", "rest"}, "a": {"rest", "rest"},
+	} {
+		assert.Equal(t, want[0], ask("GET", "?q="+query, "X-Flag", "1"), query)
+		assert.Equal(t, want[1], ask("GET", "?q="+query), query)
+	}
+	assert.Equal(t, "put", ask("PUT", "", "X-A", "v"))
+	assert.Equal(t, "value", ask("GET", "", "X-A", "v", "X-Flag", "1"))
+	assert.Equal(t, "long", ask("GET", "", "X-A", "vv"))
+	assert.Equal(t, "rest", ask("GET", "", "X-A", "w"))
+	assert.Equal(t, "rest", ask("GET", "", "X-A", "vx", "X-Flag", "1"))
 }

@@ -6,28 +6,37 @@ import (
 	"strings"
 )
 
-// condition returns a variable that is 1 if a request meets the condition, and 0 if not. A header
-// or parameter that is missing, or empty, meets none: nginx tries no pattern on an empty text.
-func (r *renderer) condition(source Object, c Condition) string {
-	begin, pattern, err := "~", exactly(c.Value), error(nil)
+// condition returns a variable and a number, which are equal if a request meets the condition. It
+// reports whether one can. A header or parameter that is missing, or empty, meets none: nginx tries
+// no pattern on an empty text.
+func (l *locations) condition(source Object, c Condition) (equal string, possible bool) {
+	pattern, err := exactly(c.Value), error(nil)
 	if c.Regex {
 		pattern, err = regex(c.Value)
-		begin += bounded
 	}
-	value := `"$request_method"`
+	value, several := `"$request_method"`, c.Regex
 	switch c.Kind {
 	case Header:
 		value = sent(c.Name)
 	case Query:
-		value = r.parameter(source, c.Name)
+		value = l.parameter(source, c.Name)
 		if !c.Regex {
 			pattern = encoded(c.Value)
+			several = strings.ContainsAny(c.Value, "+%") // + stands for a space, too, and %41 for A
 		}
 	}
 	if err != nil || value == "" {
-		return r.variable("met", source, "map 1", "default 0;")
+		return "", false
 	}
-	return r.variable("met", source, "map "+value, "default 0;", fixed(begin+`^(?:`+pattern+`)\z`)+" 1;")
+	pattern = `^(?:` + pattern + `)\z`
+	if several { // one value may meet several of these
+		if c.Regex {
+			pattern = bounded + pattern
+		}
+		return "$" + l.variable("met", source, "map "+value, "default 0;", fixed("~"+pattern)+" 1;") + "=1", true
+	}
+	name, n := l.number(source, value, pattern)
+	return fmt.Sprintf("$%s=%d", name, n), true
 }
 
 // parameter returns a variable with the first value of a parameter, as it stands in the URL.

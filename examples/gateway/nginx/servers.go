@@ -83,7 +83,7 @@ func (r *renderer) server(w *writer, s Server, connection string) {
 			if s.TLS && s.Listener != "" {
 				w.line("if ($%s != %s) { return 421; }", connection, expanded(s.Listener))
 			}
-			l := locations{renderer: r, w: w, server: s, seen: map[string]bool{}, bodies: map[string]string{}}
+			l := locations{renderer: r, w: w, server: s, seen: map[string]bool{}, bodies: map[string]string{}, choices: map[string]*choice{}}
 			for _, one := range s.Locations {
 				if one.Match == Exact {
 					l.add("= "+fixed(one.Path), one)
@@ -96,6 +96,7 @@ func (r *renderer) server(w *writer, s Server, connection string) {
 			if l.none {
 				w.line("location @none { return 404; }")
 			}
+			l.writeChoices()
 		})
 	})
 }
@@ -143,11 +144,12 @@ func (r *renderer) listen(w *writer, s Server) {
 // locations are those of one server.
 type locations struct {
 	*renderer
-	w      *writer
-	server Server
-	seen   map[string]bool
-	none   bool              // some requests meet no conditions
-	bodies map[string]string // names of named locations, by what is in them
+	w       *writer
+	server  Server
+	seen    map[string]bool
+	none    bool               // some requests meet no conditions
+	bodies  map[string]string  // names of named locations, by what is in them
+	choices map[string]*choice // by namespace and value
 }
 
 // inexact adds a prefix, or a regular expression. Prefixes are by elements, which nginx' own are
@@ -213,52 +215,4 @@ func (l *locations) add(head string, one Location) {
 			l.w.line("return 418;")
 		})
 	})
-}
-
-// targets returns where requests for these rules go: a name, or a variable that has it.
-func (l *locations) targets(rules []Rule) string {
-	var picks []string
-	otherwise := "@none"
-	for _, rule := range rules {
-		target := l.target(rule)
-		if len(rule.Conditions) == 0 {
-			otherwise = target
-			break
-		}
-		picks = append(picks, l.pick(rule, target))
-	}
-	l.none = l.none || otherwise == "@none"
-	if len(picks) == 0 {
-		return otherwise
-	}
-	return l.first(picks, otherwise)
-}
-
-// pick returns a variable with the target of a rule if all of its conditions hold, or else
-// nothing.
-func (l *locations) pick(rule Rule, target string) string {
-	var bits []string
-	for _, c := range rule.Conditions {
-		if bit := "$" + l.condition(rule.Source, c); !slices.Contains(bits, bit) {
-			bits = append(bits, bit)
-		}
-	}
-	return "$" + l.variable("pick", rule.Source, `map "`+strings.Join(bits, "")+`"`,
-		`default "";`, fmt.Sprintf(`"~^1+$" %q;`, target))
-}
-
-// first returns a variable with the first one of these that is not empty. Rules of many objects
-// come together here, so no line has text of an object, and none is longer for more rules: else
-// one object could make nginx refuse the line of another.
-func (l *locations) first(picks []string, otherwise string) string {
-	const most = 32
-	for len(picks) > most {
-		var fewer []string
-		for some := range slices.Chunk(picks, most) {
-			fewer = append(fewer, l.first(some, ""))
-		}
-		picks = fewer
-	}
-	return "$" + l.variable("rule", Object{}, `map "`+strings.Join(picks, "")+`"`,
-		fmt.Sprintf("default %q;", otherwise), `"~^(?<first_target>@r[0-9]+)" $first_target;`)
 }
