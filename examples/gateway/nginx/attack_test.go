@@ -231,26 +231,31 @@ func leaveOut(servers []Server, taken []Taken) (all []Server) {
 
 func TestAPortThatIsTakenAtAllAddresses(t *testing.T) {
 	s := open(t, nil)
-	_, port := takePort(t)
+	l, err := net.Listen("tcp", ":0") // of IPv4 and IPv6
+	require.NoError(t, err)
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
 	everywhere := s.server("evil.example.com", at(Prefix, "/", to("up")))
 	everywhere.Address, everywhere.Port = "", port
 	s.apply(s.config(s.server("victim.example.com", at(Prefix, "/", to("up")))))
 	s.next = time.Time{}
 	out := s.apply(s.config(everywhere))
-	require.Len(t, out.Taken, 1)
+	require.Len(t, out.Taken, 1, "one server asks for both")
 	assert.Equal(t, port, out.Taken[0].Port)
 	assert.Empty(t, out.Taken[0].Address)
 }
 
 func TestWhereNginxListensIsReadFromItsConfiguration(t *testing.T) {
 	text := "listen 8080;\n    listen 10.0.0.1:8080 ssl;\n    listen [::1]:9090 default_server;\n    listen 10.0.0.2:81;\n" +
-		"    listen \"unix:/x\";\n    listen [::]:8080;\n    listen [fd00::1]:8080;\n    set $x \" listen 1;\";\n"
-	assert.Equal(t, "[0.0.0.0:8080 10.0.0.2:81 [::]:8080 [::1]:9090]", fmt.Sprint(listened([]byte(text))))
+		"    listen \"unix:/x\";\n    listen [::]:8080;\n    listen [fd00::1]:8080;\n" +
+		"listen [::]:7070;\nlisten [fd00::2]:7070;\nlisten 10.0.0.3:7070;\nlisten 6060;\nlisten [fd00::3]:6060;\n    set $x \" listen 1;\";\n"
+	assert.Equal(t, "[0.0.0.0:6060 0.0.0.0:8080 10.0.0.2:81 10.0.0.3:7070 [::]:7070 [::]:8080 [::1]:9090 [fd00::3]:6060]", fmt.Sprint(listened([]byte(text))))
 	for message, want := range map[string]string{
 		"bind() to 192.0.2.1:80 failed (99: Cannot assign requested address)":       "192.0.2.1 80",
 		"bind() to 0.0.0.0:80 failed (13: Permission denied)":                       " 80",
 		"socket() [::1]:80 failed (97: Address family not supported by protocol)":   "::1 80",
 		`unknown "bind() to 192.0.2.1:80 failed (99: x)" in /run/candidate.conf:33`: "",
+		"no bind() to 192.0.2.1:80 failed (99: x)":                                  "",
 		"bind() to unix:/x failed (98: Address already in use)":                     "",
 	} {
 		taken, ok := refusedAddress(message)
