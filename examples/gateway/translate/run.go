@@ -45,6 +45,7 @@ func Translate(snap *Snapshot, o Options) *Desired {
 	t.serveIngresses(ingresses)
 	t.serveGateways()
 	t.boundRegexes()
+	t.boundHosts()
 	servers, lost := t.table.servers()
 	t.tell(lost)
 	t.config.Servers = t.withoutTaken(servers)
