@@ -59,8 +59,8 @@ func (a attempt) takes(q asked, s *nginx.Server, l *nginx.Location, of func(ngin
 		return a.port == q.port || a.kind == 'r' && q.port != 80 // a narrower host
 	case older(s.Source) && (s.TLS || l != nil && slices.ContainsFunc(l.Rules, func(r nginx.Rule) bool { return r.Redirect != nil || a.kind == 'r' && r.Source.Kind == "Ingress" })):
 		return true // the certificate is of the oldest object of a host, and Ingresses with one redirect
-	case s.TLS && s.Certificate == "" && a.port == q.port && a.namespace == of(s.Source).namespace:
-		return true // its owner has a Route at a Gateway of the attacker, which gives its certificate
+	case s.TLS && s.Certificate == "" && a.port == q.port && strings.Contains(" "+a.namespace+"/ "+a.to, " "+of(s.Source).namespace+"/"):
+		return true // a Route of the owner, or at a Gateway of the owner, brings the Gateway's certificate
 	case a.port != q.port || a.kind == 'g' || !a.on(q.path):
 		return false
 	case l == nil || len(l.Rules[0].Conditions) > 0 || !evil(a.thing):
