@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -248,11 +249,30 @@ func (a *attendant) probe(c *Cluster) bool {
 	}
 	if was != Up {
 		f.log.Info("a cluster answers", "cluster", c.name)
-		if others := f.Status().alike()[c.name]; others != "" {
-			f.log.Info("another cluster has the same UID", "cluster", c.name, "others", others)
+		if others := f.alike(c); len(others) > 0 {
+			f.log.Info("another cluster has the same UID", "cluster", c.name, "others", strings.Join(others, ", "))
 		}
 	}
 	return true
+}
+
+// alike returns the names of the other clusters with the UID of a cluster.
+func (f *Fleet) alike(c *Cluster) (names []string) {
+	f.mu.Lock()
+	var others []*Cluster
+	for _, seat := range f.seats {
+		if seat.cluster != nil && seat.cluster != c {
+			others = append(others, seat.cluster)
+		}
+	}
+	f.mu.Unlock()
+	for _, other := range others {
+		if uid := c.UID(); uid != "" && other.UID() == uid {
+			names = append(names, other.name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // isAnswer reports whether an error is an answer of a server that works and accepts the

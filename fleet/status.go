@@ -146,16 +146,18 @@ func (s Status) String() string {
 // alike returns, by name, the other clusters with the UID of each. They may be one cluster with two
 // names, or one that claims the UID of the other.
 func (s Status) alike() map[string]string {
-	all := make(map[string]string)
-	for _, c := range s.Clusters {
-		var others []string
-		for _, other := range s.Clusters {
-			if c.UID != "" && c.UID == other.UID && c.Name != other.Name {
-				others = append(others, other.Name)
-			}
+	named := make(map[types.UID][]string)
+	for i := range s.Clusters {
+		if c := &s.Clusters[i]; c.UID != "" {
+			named[c.UID] = append(named[c.UID], c.Name)
 		}
-		if len(others) > 0 {
-			all[c.Name] = strings.Join(others, ", ")
+	}
+	all := make(map[string]string)
+	for _, names := range named {
+		for i, name := range names {
+			if len(names) > 1 {
+				all[name] = strings.Join(slices.Concat(names[:i], names[i+1:]), ", ")
+			}
 		}
 	}
 	return all

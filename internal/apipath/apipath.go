@@ -10,6 +10,7 @@ package apipath
 import (
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 
@@ -48,7 +49,7 @@ func Base(config *rest.Config) string {
 	if err != nil {
 		return ""
 	}
-	return strings.TrimRight(u.Path, "/")
+	return strings.TrimRight(path.Clean("/"+u.Path), "/") // client-go joins paths, which cleans them
 }
 
 // Within returns what a path says below a base. It is false if the path is not below it.

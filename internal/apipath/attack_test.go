@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 )
 
@@ -114,4 +117,17 @@ func FuzzAPathMeansTheSameBelowAnyBase(f *testing.F) {
 			t.Fatalf("%q: %s", path, verb)
 		}
 	})
+}
+
+// TestABaseIsThatOfTheRequestsThatClientGoSends: client-go cleans the path of the server's URL.
+func TestABaseIsThatOfTheRequestsThatClientGoSends(t *testing.T) {
+	for _, host := range []string{"", "/", "//", "//x", "/x//y/", "/x/.", "/./", "/x/../y", "/k8s/clusters/c-xyz"} {
+		config := &rest.Config{Host: "https://gateway.example" + host}
+		client, err := rest.UnversionedRESTClientFor(&rest.Config{Host: config.Host, ContentConfig: rest.ContentConfig{
+			GroupVersion: &schema.GroupVersion{Version: "v1"}, NegotiatedSerializer: serializer.WithoutConversionCodecFactory{},
+		}})
+		require.NoError(t, err)
+		asked := client.Get().AbsPath("/api/v1/pods").URL().Path
+		assert.Equal(t, Path{Sort: Objects, Version: "v1", Resource: "pods"}, Parse(asked, Base(config)), "%s: %s", host, asked)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // Detail is how much of an object's content is known, beside its metadata.
@@ -52,8 +53,21 @@ func (o *Check) kept(part any) bool {
 		if zero(part) {
 			return here == nil || zero(here) || !explicit(o.Type, o.path, part)
 		}
+		here = withoutAdmitted(o.path, here, part)
 	}
 	return contains(here, part)
+}
+
+// withoutAdmitted leaves out the tolerations that the admission of each Pod adds behind those that
+// were applied. The list is owned as a whole.
+// See https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#defaulttolerationseconds
+func withoutAdmitted(path fieldpath.Path, here, part any) any {
+	there, _ := here.([]any)
+	applied, _ := part.([]any)
+	if path.String() != ".spec.tolerations" || len(there) <= len(applied) {
+		return here
+	}
+	return there[:len(applied)]
 }
 
 func (o *Check) shown() map[string]any {

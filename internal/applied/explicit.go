@@ -57,9 +57,9 @@ func fieldOf(typ reflect.Type, name string) (reflect.StructField, bool) {
 	return reflect.StructField{}, false
 }
 
-// isWritten reports whether a field is a scalar that JSON has although it is zero.
+// isWritten reports whether a field is a number or a boolean that JSON has although it is zero. An
+// empty text may get a default (the apiGroup of a RoleRef).
 func isWritten(f reflect.StructField) bool {
 	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-	scalar := f.Type.Kind() <= reflect.Float64 || f.Type.Kind() == reflect.String
-	return scalar && name != "-" && name != "" && !strings.Contains(options, "omit")
+	return f.Type.Kind() <= reflect.Float64 && name != "-" && name != "" && !strings.Contains(options, "omit")
 }

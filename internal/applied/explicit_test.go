@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -32,6 +33,7 @@ func TestAZeroThatTheServerHasADefaultForSaysNothing(t *testing.T) {
 		"an empty selector by a pointer": {appsv1.Deployment{}, []any{"spec", "selector"}, map[string]any{}, true},
 		"an entry of a map":              {corev1.ConfigMap{}, []any{"data", "k"}, "", true},
 		"a field that the type lacks":    {corev1.ConfigMap{}, []any{"nothing"}, "", false},
+		"a text that is always there":    {rbacv1.RoleBinding{}, []any{"roleRef", "apiGroup"}, "", false},
 		"null":                           {appsv1.Deployment{}, []any{"spec", "replicas"}, nil, false},
 		"a number of a custom kind":      {nil, []any{"spec", "size"}, int64(0), true},
 		"an empty part of a custom kind": {nil, []any{"spec"}, map[string]any{}, false},
@@ -43,4 +45,13 @@ func TestAZeroThatTheServerHasADefaultForSaysNothing(t *testing.T) {
 	}
 	assert.True(t, HasValues(service(intstr.IntOrString{}), service(intstr.FromInt32(80))))
 	assert.False(t, HasValues(service(intstr.FromInt32(8080)), service(intstr.FromInt32(80))))
+}
+
+func TestTolerationsThatAdmissionAddsAreNoForeignValue(t *testing.T) {
+	path := fieldpath.MakePathOrDie("spec", "tolerations")
+	one, two, three := []any{"a"}, []any{"a", "b"}, []any{"x", "b", "c"}
+	assert.Equal(t, any(one), withoutAdmitted(path, two, one))
+	assert.Equal(t, any(three[:2]), withoutAdmitted(path, three, two))
+	assert.Equal(t, any(one), withoutAdmitted(path, one, two), "one is gone")
+	assert.Equal(t, any(two), withoutAdmitted(fieldpath.MakePathOrDie("spec", "args"), two, one))
 }
