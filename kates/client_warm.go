@@ -33,14 +33,15 @@ type WarmStore interface {
 }
 
 // WarmStartDir is a store in a folder. The folder is made when something is saved. It and its
-// files can be read by the user of the program alone. A folder that other users may write, or that
-// belongs to one, is refused, and so is such a file, and a symbolic link of another user: watches
-// start with lists, and the log says why. A volume of a pod is often such a folder: name one in
-// it, which the program makes. A file takes the place of the former one
-// only when it is on the disk as a whole. Files that nobody has written for a week are removed
-// when a client starts. Give each process a folder of its own, on a disk that outlives it: in a
-// pod, a volume. Two processes with one folder harm nothing, but write over each other's files,
-// and start with lists.
+// files are made so that the user of the program alone can read them. A folder that other users
+// may write, or that belongs to one, is refused, and so is such a file, and a symbolic link of
+// another user: watches start with lists, and the log says why. A volume of a pod is often such a
+// folder: name one in it, which the program makes. The group of a volume (fsGroup) may write the
+// program's folder and files, as kubelet lets the group do so at each mount. A file takes the
+// place of the former one only when it is on the disk as a whole. Files that nobody has written
+// for a week are removed when a client starts. Give each process a folder of its own, on a disk
+// that outlives it: in a pod, a volume. Two processes with one folder harm nothing, but write over
+// each other's files, and start with lists.
 func WarmStartDir(path string) WarmStore { return warm.Dir{Path: path} }
 
 // WarmStartSetting is a setting of [WithWarmStart].

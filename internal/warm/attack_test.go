@@ -6,15 +6,9 @@ import (
 	"compress/flate"
 	"encoding/binary"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -173,80 +167,6 @@ func TestTheKeyOfOneMemberOpensNothingOfAnother(t *testing.T) {
 		names[of.Name()] = true
 	}
 	assert.Len(t, names, 6)
-}
-
-// owned is what a file system says of a file of another user.
-type owned struct {
-	fs.FileInfo
-	by   uint32
-	mode fs.FileMode
-}
-
-func (o owned) Sys() any          { return &syscall.Stat_t{Uid: o.by} }
-func (o owned) Mode() fs.FileMode { return o.mode }
-
-func TestWhatOtherUsersMayWriteOrHaveMadeIsRefused(t *testing.T) {
-	me := uint32(os.Geteuid())
-	for _, c := range []struct {
-		by   uint32
-		mode fs.FileMode
-		ok   bool
-	}{
-		{me, fs.ModeDir | 0o700, true}, {me, fs.ModeDir | 0o755, true}, {0, fs.ModeDir | 0o755, true},
-		{me, fs.ModeDir | 0o775, false}, {me, fs.ModeDir | 0o757, false}, {0, fs.ModeDir | fs.ModeSticky | 0o777, false},
-		{me + 1, fs.ModeDir | 0o700, false}, {me, 0o600, true}, {me, 0o620, false}, {me + 1, 0o600, false},
-		{me, fs.ModeSymlink | 0o777, true}, {me + 1, fs.ModeSymlink | 0o777, false},
-	} {
-		err := own("path", owned{by: c.by, mode: c.mode})
-		assert.Equal(t, c.ok, err == nil, "%d %s: %v", c.by, c.mode, err)
-		if err != nil {
-			assert.ErrorContains(t, err, "name a folder of the program's own")
-		}
-	}
-}
-
-func TestAFolderThatOtherUsersMayWriteIsNeitherReadNorWrittenNorTidied(t *testing.T) {
-	d := Dir{filepath.Join(t.TempDir(), "folder")}
-	require.NoError(t, d.Save(t.Context(), "a.base", text("one")))
-	old := time.Now().Add(-2 * unusedMost)
-	require.NoError(t, os.Chtimes(filepath.Join(d.Path, "a.base"+suffix), old, old))
-	for _, mode := range []fs.FileMode{0o770, 0o777, 0o707, 0o777 | fs.ModeSticky} {
-		require.NoError(t, os.Chmod(d.Path, mode))
-		_, err := d.Load(t.Context(), "a.base")
-		assert.ErrorContains(t, err, "other users may write it")
-		err = d.Save(t.Context(), "b.base", func(io.Writer) error { t.Error("written"); return nil })
-		assert.ErrorContains(t, err, "chmod go-w")
-		assert.ErrorContains(t, d.Tidy(time.Now()), "chmod go-w")
-	}
-	within := Dir{filepath.Join(d.Path, "own")}
-	require.NoError(t, within.Save(t.Context(), "a.base", text("two")), "what the error says works")
-	require.NoError(t, os.Chmod(d.Path, 0o700))
-	assert.Equal(t, "one", content(t, d, "a.base"))
-}
-
-func TestAFileIsNeitherALinkNorAPipeNorWritableByOthers(t *testing.T) {
-	d := Dir{filepath.Join(t.TempDir(), "folder")}
-	require.NoError(t, d.Save(t.Context(), "real", text("one")))
-	at := func(name string) string { return filepath.Join(d.Path, name+suffix) }
-	require.NoError(t, os.Symlink("real"+suffix, at("within")))
-	require.NoError(t, os.Symlink("/etc/passwd", at("outside")))
-	require.NoError(t, syscall.Mkfifo(at("pipe"), 0o600))
-	require.NoError(t, os.Mkdir(at("folder"), 0o700))
-	for _, name := range []string{"within", "outside", "pipe", "folder"} {
-		_, err := d.Load(t.Context(), name)
-		assert.ErrorContains(t, err, "it is no file", name)
-	}
-	require.NoError(t, os.Chmod(at("real"), 0o666))
-	_, err := d.Load(t.Context(), "real")
-	assert.ErrorContains(t, err, "other users may write it")
-	require.NoError(t, d.Save(t.Context(), "outside", text("two")), "a link is replaced and not followed")
-	assert.Equal(t, "two", content(t, d, "outside"))
-	link := Dir{filepath.Join(t.TempDir(), "link")}
-	require.NoError(t, os.Symlink(d.Path, link.Path))
-	assert.Equal(t, "two", content(t, link, "outside"), "a link of the program's own to a folder of its own")
-	require.NoError(t, os.Chmod(d.Path, 0o777))
-	_, err = link.Load(t.Context(), "outside")
-	assert.ErrorContains(t, err, "other users may write it")
 }
 
 // FuzzAForgedWarmFileTakesLittle: a file without a key, whose seals are right.

@@ -26,7 +26,8 @@ type Store interface {
 
 // Dir is a store in a folder of a file system. It makes the folder when it saves. Only the user
 // of the program can read it, and its files. A folder, or a file in it, that other users may write
-// is refused, and so is one of another user, and a symbolic link of another user to a folder.
+// is refused, and so is one of another user, and a symbolic link of another user to a folder. The
+// group of a pod's volume may write (see groupOfVolume).
 type Dir struct{ Path string }
 
 const (
@@ -49,42 +50,43 @@ func (e *foreignError) Error() string {
 	return fmt.Sprintf("%s: %s: name a folder of the program's own, or one that it may make (mode 0700) in this one", e.path, e.why)
 }
 
-// own is an error for a file or a folder that other users may write, or have made.
-func own(path string, info fs.FileInfo) error {
+// own is an error for a folder, or a file in a folder, that other users may write, or have made.
+// A folder itself has no in.
+func own(path string, info, in fs.FileInfo) error {
 	switch mode := info.Mode(); {
 	case strange(info):
 		return &foreignError{path, "it belongs to another user"}
-	case mode.Type() != fs.ModeSymlink && othersMay(mode):
+	case mode.Type() != fs.ModeSymlink && othersMay(info, in):
 		return &foreignError{path, fmt.Sprintf("other users may write it (%s; chmod go-w would change that)", mode)}
 	}
 	return nil
 }
 
 // open opens the folder. It is checked after it was opened, so nobody can exchange it in between.
-func (d Dir) open() (*os.Root, error) {
+func (d Dir) open() (*os.Root, fs.FileInfo, error) {
 	if link, err := os.Lstat(d.Path); err != nil {
-		return nil, err
-	} else if err := own(d.Path, link); err != nil {
-		return nil, err
+		return nil, nil, err
+	} else if err := own(d.Path, link, nil); err != nil {
+		return nil, nil, err
 	}
 	folder, err := os.OpenRoot(d.Path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	info, err := folder.Stat(".")
 	if err == nil {
-		err = own(d.Path, info)
+		err = own(d.Path, info, nil)
 	}
 	if err != nil {
 		_ = folder.Close() // nothing was read
-		return nil, err
+		return nil, nil, err
 	}
-	return folder, nil
+	return folder, info, nil
 }
 
 // Load opens a file.
 func (d Dir) Load(_ context.Context, name string) (io.ReadCloser, error) {
-	folder, err := d.open()
+	folder, in, err := d.open()
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +98,8 @@ func (d Dir) Load(_ context.Context, name string) (io.ReadCloser, error) {
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, &foreignError{path, fmt.Sprintf("it is no file (%s)", info.Mode())}
-	case own(path, info) != nil:
-		return nil, own(path, info)
+	case own(path, info, in) != nil:
+		return nil, own(path, info, in)
 	}
 	return folder.Open(name)
 }
@@ -107,7 +109,7 @@ func (d Dir) Save(ctx context.Context, name string, write func(io.Writer) error)
 	if err := os.MkdirAll(d.Path, 0o700); err != nil {
 		return err
 	}
-	folder, err := d.open()
+	folder, _, err := d.open()
 	if err != nil {
 		return err
 	}
@@ -154,7 +156,7 @@ func (d Dir) sync() error {
 // Tidy removes files that nobody has written for long: those of queries that nobody has any more,
 // and those whose writer has died. Other files stay.
 func (d Dir) Tidy(now time.Time) error {
-	folder, err := d.open()
+	folder, _, err := d.open()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
