@@ -53,7 +53,7 @@ func (o *Check) kept(part any) bool {
 		if zero(part) {
 			return here == nil || zero(here) || !explicit(o.Type, o.path, part)
 		}
-		here = withoutAdmitted(o.path, here, part)
+		here, part = withoutAdmitted(o.path, here, part), said(o.Type, o.path, part)
 	}
 	return contains(here, part)
 }

@@ -47,6 +47,28 @@ func explicit(typ reflect.Type, path fieldpath.Path, part any) bool {
 	return part != nil && !isMap && !isList && (pointer || written)
 }
 
+// said returns a part without the members that are zero and may get a default.
+func said(typ reflect.Type, path fieldpath.Path, part any) any {
+	path = path[:len(path):len(path)]
+	switch part := part.(type) {
+	case map[string]any:
+		kept := make(map[string]any, len(part))
+		for name, inner := range part {
+			if at := append(path, fieldpath.PathElement{FieldName: &name}); !zero(inner) || explicit(typ, at, inner) {
+				kept[name] = said(typ, at, inner)
+			}
+		}
+		return kept
+	case []any:
+		kept := make([]any, len(part))
+		for i, inner := range part {
+			kept[i] = said(typ, append(path, fieldpath.PathElement{Index: &i}), inner)
+		}
+		return kept
+	}
+	return part
+}
+
 // fieldOf returns the field of a struct that has a name in JSON.
 func fieldOf(typ reflect.Type, name string) (reflect.StructField, bool) {
 	for _, f := range reflect.VisibleFields(typ) {

@@ -55,3 +55,15 @@ func TestTolerationsThatAdmissionAddsAreNoForeignValue(t *testing.T) {
 	assert.Equal(t, any(one), withoutAdmitted(path, one, two), "one is gone")
 	assert.Equal(t, any(two), withoutAdmitted(fieldpath.MakePathOrDie("spec", "args"), two, one))
 }
+
+func TestMembersThatMayGetADefaultSayNothingInAPartThatIsOwnedAsAWhole(t *testing.T) {
+	given := map[string]any{"apiGroup": "", "kind": "Role", "name": "r"}
+	assert.Equal(t, map[string]any{"kind": "Role", "name": "r"},
+		said(reflect.TypeFor[rbacv1.RoleBinding](), fieldpath.MakePathOrDie("roleRef"), given))
+	assert.Len(t, given, 3, "what is applied is not written to")
+	list := []any{map[string]any{"name": "p", "protocol": "", "targetPort": int64(0), "port": int64(1)}}
+	assert.Equal(t, []any{map[string]any{"name": "p", "port": int64(1)}},
+		said(reflect.TypeFor[corev1.Service](), fieldpath.MakePathOrDie("spec", "ports"), list))
+	custom := map[string]any{"size": int64(0)}
+	assert.Equal(t, custom, said(nil, fieldpath.MakePathOrDie("spec"), custom))
+}
