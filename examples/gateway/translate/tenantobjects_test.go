@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -29,7 +30,7 @@ type thing struct {
 }
 
 func (t *thing) meta(o kates.Object, kind string) {
-	o.GetObjectKind().SetGroupVersionKind(gatewayv1.SchemeGroupVersion.WithKind(kind))
+	o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: "v1", Kind: kind})
 	o.SetNamespace(t.namespace)
 	o.SetName(t.name)
 	o.SetUID(types.UID(t.namespace + "/" + t.name))
