@@ -17,6 +17,8 @@ var special = []struct {
 	{netip.MustParsePrefix("::1/128"), "a loopback address"},
 	{netip.MustParsePrefix("169.254.0.0/16"), "a link-local address"},
 	{netip.MustParsePrefix("fe80::/10"), "a link-local address"},
+	{netip.MustParsePrefix("fec0::/10"), "a site-local address"},
+	{netip.MustParsePrefix("2001::/32"), "an address of a Teredo tunnel"}, // IPv4 is in it twice
 	{netip.MustParsePrefix("224.0.0.0/4"), "a multicast address"},
 	{netip.MustParsePrefix("ff00::/8"), "a multicast address"},
 	{netip.MustParsePrefix("255.255.255.255/32"), "a broadcast address"},
@@ -49,9 +51,15 @@ var embeds = []struct {
 // meanings returns an address, and the IPv4 addresses that it may be translated to.
 func meanings(a netip.Addr) []netip.Addr {
 	all := []netip.Addr{a}
+	if a.Is4() || a.IsUnspecified() || a.IsLoopback() { // :: and ::1 have no IPv4 address in them
+		return all
+	}
+	b := a.As16()
+	if isatap := [4]byte(b[8:12]); isatap == [4]byte{0, 0, 0x5e, 0xfe} || isatap == [4]byte{2, 0, 0x5e, 0xfe} {
+		all = append(all, netip.AddrFrom4([4]byte(b[12:]))) // RFC 5214, in any network
+	}
 	for _, e := range embeds {
 		if e.network.Contains(a) {
-			b := a.As16()
 			all = append(all, netip.AddrFrom4([4]byte{b[e.at[0]], b[e.at[1]], b[e.at[2]], b[e.at[3]]}))
 		}
 	}

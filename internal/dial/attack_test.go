@@ -25,6 +25,8 @@ var forbidden = []string{
 	"168.63.129.16", "192.0.0.192", "::ffff:127.0.0.1", "::ffff:7f00:1", "::ffff:a9fe:a9fe", "64:ff9b::7f00:1", "64:ff9b::169.254.169.254",
 	"64:ff9b:1::7f00:1", "64:ff9b:1:7f00:0:100::", "2002:7f00:1::", "::127.0.0.1", "::ffff:0:127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.0.0.1", "0X7F.1",
 	"0177.0.0.1", "017700000001", "00177.1", "0", "0x0", "2852039166", "0xa9fea9fe", "0251.254.169.254", "127.0.0.1.", "169.254.43518",
+	"2001::1", "2001:0:4136:e378:8000:63bf:80ff:fffe", "fec0::1", "feff::1",
+	"fd00::5efe:127.0.0.1", "2001:db8::5efe:a9fe:a9fe", "2001:db8::200:5efe:127.0.0.1", "fe80::5efe:10.0.0.1",
 }
 
 func TestSpecialAddressesAreRefusedInWhateverWayTheyAreWritten(t *testing.T) {
@@ -37,20 +39,30 @@ func TestSpecialAddressesAreRefusedInWhateverWayTheyAreWritten(t *testing.T) {
 		assert.Error(t, new(Rules).checkAddress(a, true), "%s: that a name is listed does not open it", text)
 		assert.Error(t, rules(t, "0.0.0.0/0", "::/0").checkAddress(a, false), "%s: a network of all addresses does not open it", text)
 	}
-	for _, text := range []string{"10.0.0.1", "192.168.1.1", "8.8.8.8", "2001:db8::1", "fd00::1", "64:ff9b::808:808", "134744072", "a.test", "1.2.3.4.5", "256.1", "09.1", "4294967296"} {
+	for _, text := range []string{"10.0.0.1", "192.168.1.1", "8.8.8.8", "2001:db8::1", "fd00::1", "64:ff9b::808:808", "134744072", "2001:1::1", "2001:db8::5efe:10.0.0.1", "a.test", "1.2.3.4.5", "256.1", "09.1", "4294967296"} {
 		assert.NoError(t, new(Rules).CheckHost(text), text)
 		assert.NoError(t, new(Rules).CheckBehindProxy(text), text)
 	}
 }
 
 func TestBehindAProxyNamesOfSpecialAddressesAreRefused(t *testing.T) {
-	for _, name := range []string{"localhost", "LOCALHOST.", "x.localhost", "metadata.google.internal", "\uff11\uff12\uff17.0.0.1", "\u2460.test", ""} {
+	for _, name := range []string{"localhost", "LOCALHOST.", "x.localhost", "metadata.google.internal",
+		"ip6-localhost", "IP6-loopback", "localhost.localdomain", "localhost6", "metadata", "metadata.goog", "instance-data", "instance-data.ec2.internal.", "\uff11\uff12\uff17.0.0.1", "\u2460.test", ""} {
 		assert.Error(t, new(Rules).CheckBehindProxy(name), name)
 	}
 	listed := rules(t, "api.test", "10.0.0.0/8")
 	assert.NoError(t, listed.CheckBehindProxy("API.test."))
 	assert.NoError(t, listed.CheckBehindProxy("10.1.2.3"))
 	assert.Error(t, listed.CheckBehindProxy("other.test"), "nobody here knows its address")
+}
+
+func TestASpecialAddressOfIPv6IsAllowedByItself(t *testing.T) {
+	for _, text := range []string{"::1", "::", "fe80::1", "fec0::1", "2001::1", "fd00:ec2::254", "ff02::1"} {
+		assert.NoError(t, rules(t, text).CheckHost(text), text)
+	}
+	assert.Error(t, rules(t, "::1").CheckHost("::2"))
+	assert.Error(t, rules(t, "::2").CheckHost("::2"), "IPv4-compatible")
+	assert.Error(t, rules(t, "fd00::/8").CheckHost("fd00::5efe:127.0.0.1"))
 }
 
 func TestOnlyWhatIsListedIsAllowed(t *testing.T) {

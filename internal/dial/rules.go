@@ -72,6 +72,12 @@ func (r *Rules) CheckHost(host string) error {
 	return nil
 }
 
+// specialNames are those that machines have for special addresses by themselves.
+var specialNames = []string{
+	"localhost", "localhost.localdomain", "localhost4", "localhost6", "localhost6.localdomain6", "ip6-localhost", "ip6-loopback",
+	"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal",
+}
+
 // CheckBehindProxy returns why a host is refused whose name a proxy resolves.
 func (r *Rules) CheckBehindProxy(host string) error {
 	name := canonical(host)
@@ -83,7 +89,7 @@ func (r *Rules) CheckBehindProxy(host string) error {
 		return nil
 	case len(r.names)+len(r.networks) > 0:
 		return refused(host, "behind a proxy, and its name is not listed")
-	case name == "localhost" || strings.HasSuffix(name, ".localhost") || name == "metadata.google.internal" || !isName(host):
+	case slices.Contains(specialNames, name) || strings.HasSuffix(name, ".localhost") || !isName(host):
 		return refused(host, "a name for a special address, behind a proxy")
 	}
 	return nil
