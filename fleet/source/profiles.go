@@ -62,15 +62,19 @@ type AccessProvider struct {
 // ignored, these are refused, in upper and lower case, together with the profile:
 //
 //   - what is no name: letters, digits and underscores alone make one;
-//   - what chooses code for loaders, shells and interpreters: PATH, LD_*, DYLD_*, BASH_*, ENV,
-//     IFS, SHELLOPTS, PYTHON*, PERL*, RUBY*, NODE_*, JAVA_*, JDK_*, _JAVA_OPTIONS, CLASSPATH,
-//     DOTNET_*, GODEBUG, GIT_*, SSH_*, OPENSSL_*, GCONV_PATH, GLIBC_TUNABLES, CLOUDSDK_PYTHON*
-//     and the like;
-//   - what chooses the plugin's files: HOME, TMPDIR, XDG_*, KUBECONFIG, AWS_CONFIG_FILE and every
-//     other name that ends in _FILE, _DIR, _PATH, _HOME, _CONFIG or _CREDENTIALS;
-//   - what chooses where it connects to and whom it trusts: every name that ends in _PROXY, _URL,
-//     _ENDPOINT, _HOST or _BUNDLE, SSL_*, HOSTALIASES, RES_OPTIONS, LOCALDOMAIN;
-//   - what client-go sets: KUBERNETES_EXEC_INFO.
+//   - what chooses code for loaders, shells and interpreters: LD_*, DYLD_*, BASH_*, ENV, IFS,
+//     SHELLOPTS, PYTHON*, PERL*, RUBY*, NODE_*, JAVA_*, JDK_*, _JAVA_OPTIONS, DOTNET_*, GODEBUG,
+//     GIT_*, SSH_*, OPENSSL_*, GCONV_*, GLIBC_TUNABLES, CLOUDSDK_PYTHON*, LESS* and the like, and
+//     every name that has PRELOAD, EXECUTABLE, ASKPASS, PAGER, EDITOR, BROWSER or _COMMAND in it,
+//     or ends in _OPTIONS or _OPTS;
+//   - what chooses the plugin's files: XDG_*, KUBECONFIG, KRB5*, TERMINFO*, INPUTRC, NETRC and the
+//     like, and every name that has FILE (but for PROFILE), PATH, HOME, _DIR or CREDENTIAL in it,
+//     or ends in DIR or _CONFIG;
+//   - what chooses where it connects to and whom it trusts: AWS_CONTAINER_*, SOCKS_*, HOSTALIASES,
+//     RES_OPTIONS, LOCALDOMAIN, and every name that has PROXY, ENDPOINT, METADATA, UNIVERSE, _URI,
+//     _URL, _ADDR, _HOST, SSL, TLS, CERT, BUNDLE, VERIF, VALIDAT or INSECURE in it, or ends in URI
+//     or URL;
+//   - what client-go and clusters set: KUBERNETES_*.
 //
 // No list knows what a plugin makes of its own variables. So a policy other than EnvIgnore is for
 // plugins whose variables may be set by whoever may write a profile's status.
