@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	osexec "os/exec"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -190,6 +192,58 @@ func TestAFleetDoesNotConnectWhereNoSourceMayLead(t *testing.T) {
 	f.Close()
 }
 
+// Go reads the variables of a proxy once. So a process of its own has them.
+func TestTheProxyOfTheEnvironmentIsTrustedForTenantsAndNothingBehindIt(t *testing.T) {
+	const own = "KATES_TEST_PROXY"
+	proxy := os.Getenv(own)
+	if proxy == "" {
+		asked := make(chan string, 100)
+		far := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Host + " " + r.URL.Path }))
+		defer far.Close()
+		c := osexec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+		c.Env = append(os.Environ(), own+"="+far.URL, "HTTP_PROXY="+far.URL, "HTTPS_PROXY="+far.URL, "NO_PROXY=", "no_proxy=")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		close(asked)
+		var got []string
+		for one := range asked {
+			got = append(got, one)
+		}
+		if want := "api.test /x"; strings.Join(got, ", ") != want {
+			t.Errorf("the proxy was asked for %q, and should be for %q", got, want)
+		}
+		return
+	}
+	get := func(server string, edits ...edit) error {
+		made, _, err := fromText([]byte(kubeconfig(t, server, edits...)), "", terms{Allow: AllowProxy})
+		if err != nil {
+			return err
+		}
+		client, err := rest.HTTPClientFor(made)
+		must(t, err)
+		question, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server+"/x", nil)
+		must(t, err)
+		question.Close = true
+		answer, err := client.Do(question)
+		if err == nil {
+			_ = answer.Body.Close()
+		}
+		return err
+	}
+	must(t, get("http://api.test"))
+	byTenant := func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.ProxyURL = proxy }
+	for what, err := range map[string]error{
+		"the proxy as a server": get(proxy), "the same of another form": get(strings.Replace(proxy, "127.0.0.1", "2130706433", 1)),
+		"the proxy by a name": get(strings.Replace(proxy, "127.0.0.1", "localhost", 1)), "cloud metadata": get("http://169.254.169.254"),
+		"a name of this machine": get("http://ip6-localhost"), "a tenant's proxy": get("http://api.test", byTenant),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "the option Hosts") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 func TestHostsThatMakeNoSenseAreErrorsOfTheSource(t *testing.T) {
 	home, wrong := newHome(t), []string{"https://a"}
 	for _, s := range []fleet.Source{
@@ -221,6 +275,11 @@ func TestAProfileSetsNoVariableThatChoosesCodeFilesOrAddresses(t *testing.T) {
 		"HOME", "TMPDIR", "XDG_CONFIG_HOME", "KUBECONFIG", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG",
 		"AZURE_CONFIG_DIR", "HTTPS_PROXY", "http_proxy", "ALL_PROXY", "NO_PROXY", "AWS_ENDPOINT_URL_STS", "AWS_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR",
 		"AZURE_AUTHORITY_HOST", "HOSTALIASES", "KUBERNETES_EXEC_INFO", "KUBERNETES_SERVICE_HOST", "CLOUDSDK_PYTHON", "CLOUDSDK_PYTHON_SITEPACKAGES",
+		"CLOUDSDK_API_ENDPOINT_OVERRIDES_CONTAINER", "CLOUDSDK_PROXY_ADDRESS", "CLOUDSDK_AUTH_DISABLE_SSL_VALIDATION", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+		"AWS_CONTAINER_AUTHORIZATION_TOKEN", "GCE_METADATA_IP", "GCE_METADATA_ROOT", "VAULT_ADDR", "VAULT_SKIP_VERIFY", "SSLKEYLOGFILE",
+		"CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE", "HISTFILE", "INPUTRC", "TERMINFO", "TERMINFO_DIRS", "KRB5CCNAME", "ZDOTDIR", "FPATH", "LESSOPEN", "SUDO_ASKPASS",
+		"CDPATH", "AWS_PAGER", "AWS_ROLE_PROFILE_FILE", "CLOUDSDK_CORE_UNIVERSE_DOMAIN", "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "VAULT_CACERT", "VAULT_TLS_SERVER_NAME",
+		"AWS_STS_REGIONAL_ENDPOINTS", "NETRC", "PROMPT_COMMAND", "CLASSPATH", "TMPDIR", "USERPROFILE", "SOCKS_SERVER", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "PROFILE_URL",
 		"", "A=B", "LD_PRELOAD=/x", "A B", "A\x00", "1A", "\u202eA", "A\nB",
 	} {
 		err := checkEnv(map[string]string{"FINE": "x", name: "x"})
@@ -236,8 +295,14 @@ func TestAProfileSetsNoVariableThatChoosesCodeFilesOrAddresses(t *testing.T) {
 	if checkEnv(map[string]string{"A": "x\x00LD_PRELOAD=/x"}) == nil {
 		t.Error("a value with a zero byte")
 	}
-	if err := checkEnv(map[string]string{"AWS_PROFILE": "a", "AWS_REGION": "eu", "CLUSTER": "c", "a1": ""}); err != nil {
-		t.Error(err)
+	for _, name := range []string{
+		"AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME", "AWS_SECURITY_TOKEN", "CLOUDSDK_CORE_PROJECT",
+		"CLOUDSDK_CORE_ACCOUNT", "CLOUDSDK_COMPUTE_ZONE", "CLOUDSDK_ACTIVE_CONFIG_NAME", "GOOGLE_CLOUD_PROJECT", "USE_GKE_GCLOUD_AUTH_PLUGIN", "AZURE_TENANT_ID",
+		"AZURE_CLIENT_ID", "AZURE_SUBSCRIPTION_ID", "AAD_LOGIN_METHOD", "VAULT_NAMESPACE", "CLUSTER", "CLUSTER_NAME", "LANG", "a1",
+	} {
+		if err := checkEnv(map[string]string{name: "x"}); err != nil {
+			t.Error(err)
+		}
 	}
 	ignored := providers[0]
 	if _, err := ignored.connect(server("https://a", "extensions", []any{extension(profileEnv, map[string]any{"PATH": "x"})}), terms{}); err != nil {

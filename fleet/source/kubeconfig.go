@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -79,7 +80,17 @@ func (t terms) guard(config *rest.Config) error {
 		return fmt.Errorf("the server %w", err)
 	}
 	if config.Transport == nil && config.Dial == nil {
-		config.Dial = (&dial.Guard{Rules: rules, Host: server.Hostname()}).DialContext
+		guard := &dial.Guard{Rules: rules, Host: server.Hostname()}
+		if config.Proxy == nil { // then the transport takes that of the environment
+			proxy, err := http.ProxyFromEnvironment(&http.Request{URL: server})
+			if err != nil {
+				return errors.New("the environment of this program names a proxy that is no address")
+			}
+			if proxy != nil {
+				guard.Proxy = dial.Address(proxy)
+			}
+		}
+		config.Dial = guard.DialContext
 	}
 	return nil
 }

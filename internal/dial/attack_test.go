@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -112,18 +113,18 @@ func TestANameIsCheckedByTheAddressThatIsDialled(t *testing.T) {
 	address := listen(t)
 	_, port, _ := net.SplitHostPort(address)
 	for _, r := range []*Rules{new(Rules), rules(t, "localhost"), rules(t, "0.0.0.0/0", "::/0")} {
-		g := &Guard{r, "localhost"}
+		g := &Guard{Rules: r, Host: "localhost"}
 		_, err := g.DialContext(t.Context(), "tcp", "localhost:"+port)
 		assert.ErrorContains(t, err, "a loopback address")
 		assert.ErrorContains(t, err, "the option Hosts")
 	}
 	for _, r := range []*Rules{rules(t, "127.0.0.0/8", "::1"), rules(t, "127.0.0.1", "::1", "localhost")} {
-		g := &Guard{r, "localhost"}
+		g := &Guard{Rules: r, Host: "localhost"}
 		c, err := g.DialContext(t.Context(), "tcp", "localhost:"+port)
 		require.NoError(t, err)
 		_ = c.Close()
 	}
-	_, err := (&Guard{new(Rules), "x"}).DialContext(t.Context(), "unix", "/run/x.sock:1")
+	_, err := (&Guard{Rules: new(Rules), Host: "x"}).DialContext(t.Context(), "unix", "/run/x.sock:1")
 	assert.Error(t, err)
 }
 
@@ -131,18 +132,60 @@ func TestWhatIsBehindAProxyIsChecked(t *testing.T) {
 	proxy := listen(t)
 	for host, ok := range map[string]bool{"api.test": true, "127.0.0.1": true, "127.0.0.9": false, "169.254.169.254": false, "2852039166": false, "localhost": false} {
 		r := rules(t, "127.0.0.1", "api.test")
-		c, err := (&Guard{r, host}).DialContext(t.Context(), "tcp", proxy)
+		c, err := (&Guard{Rules: r, Host: host}).DialContext(t.Context(), "tcp", proxy)
 		assert.Equal(t, ok, err == nil, "%s: %v", host, err)
 		if c != nil {
 			_ = c.Close()
 		}
 	}
-	_, err := (&Guard{new(Rules), "api.test"}).DialContext(t.Context(), "tcp", proxy)
+	_, err := (&Guard{Rules: new(Rules), Host: "api.test"}).DialContext(t.Context(), "tcp", proxy)
 	assert.ErrorContains(t, err, "a loopback address", "the address of the proxy")
 }
 
+// The program's environment names the proxy, and no tenant does.
+func TestTheProgramsOwnProxyIsTrustedAndNothingBehindIt(t *testing.T) {
+	proxy := listen(t)
+	_, port, _ := net.SplitHostPort(proxy)
+	for _, c := range []struct {
+		hosts    []string
+		host, to string
+		ok       bool
+	}{
+		{nil, "api.test", proxy, true},
+		{nil, "10.0.0.1", proxy, true},
+		{nil, "localhost", proxy, false},
+		{nil, "169.254.169.254", proxy, false},
+		{nil, "127.0.0.2", proxy, false},
+		{nil, "127.0.0.1", proxy, false}, // the server itself
+		{nil, "127.1", proxy, false},
+		{nil, "api.test", "127.0.0.1:1", false}, // another service there
+		{nil, "api.test", "localhost:" + port, false},
+		{[]string{"api.test"}, "api.test", proxy, true},
+		{[]string{"api.test"}, "other.test", proxy, false},
+		{[]string{"10.0.0.0/8"}, "10.0.0.1", proxy, true},
+		{[]string{"10.0.0.0/8"}, "11.0.0.1", proxy, false},
+	} {
+		g := &Guard{Rules: rules(t, c.hosts...), Host: c.host, Proxy: proxy}
+		conn, err := g.DialContext(t.Context(), "tcp", c.to)
+		assert.Equal(t, c.ok, err == nil, "%v: %v", c, err)
+		if conn != nil {
+			_ = conn.Close()
+		}
+	}
+	named := "localhost:" + port // the transport dials the name
+	_, err := (&Guard{Rules: new(Rules), Host: "LOCALHOST.", Proxy: named}).DialContext(t.Context(), "tcp", named)
+	assert.ErrorContains(t, err, "a loopback address")
+	for text, address := range map[string]string{
+		"http://p.test": "p.test:80", "https://p.test": "p.test:443", "socks5://p.test": "p.test:1080", "http://[::1]:3128": "[::1]:3128", "http://u:p@p.test:1": "p.test:1",
+	} {
+		u, err := url.Parse(text)
+		require.NoError(t, err)
+		assert.Equal(t, address, Address(u))
+	}
+}
+
 func TestAGuardIsKnownByItsFunction(t *testing.T) {
-	assert.True(t, Guarded((&Guard{new(Rules), "x"}).DialContext))
+	assert.True(t, Guarded((&Guard{Rules: new(Rules), Host: "x"}).DialContext))
 	assert.False(t, Guarded(new(net.Dialer).DialContext))
 	assert.False(t, Guarded(func(context.Context, string, string) (net.Conn, error) { return nil, nil }))
 }

@@ -8,5 +8,6 @@
 //
 // A proxy resolves names itself. The address of the proxy is checked like any other, and so is the
 // address of a cluster behind it if it is written as one. What a name means to the proxy cannot be
-// known here: then only the names that [Rules] list can be told from others.
+// known here: then only the names that [Rules] list can be told from others. The proxy that the
+// program itself connects through is trusted, and what is behind it is not.
 package dial

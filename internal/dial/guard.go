@@ -1,10 +1,12 @@
 package dial
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"reflect"
 	"strings"
 	"syscall"
@@ -16,6 +18,15 @@ type Guard struct {
 	Rules *Rules
 	// Host of the cluster's server. A connection to another one is to a proxy.
 	Host string
+	// Proxy that the program itself connects through, as the transport dials it (see [Address]), if
+	// there is one. It is trusted, and what is behind it is checked like any other.
+	Proxy string
+}
+
+// Address returns the address that a transport dials for a proxy.
+func Address(proxy *url.URL) string {
+	port := map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}[proxy.Scheme]
+	return net.JoinHostPort(proxy.Hostname(), cmp.Or(proxy.Port(), port))
 }
 
 // DialContext connects to an address if the rules allow it. It is made for the Dial of a
@@ -25,10 +36,12 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 	if err == nil && !strings.HasPrefix(network, "tcp") {
 		err = fmt.Errorf("a connection over %s is not for API servers", network)
 	}
-	if err == nil {
+	behind := !sameHost(host, g.Host)
+	trusted := behind && address == g.Proxy // a server of the same host is not told from the proxy
+	if err == nil && !trusted {
 		err = g.Rules.CheckHost(host)
 	}
-	if err == nil && !sameHost(host, g.Host) {
+	if err == nil && behind {
 		err = g.Rules.CheckBehindProxy(g.Host)
 	}
 	if err != nil {
@@ -38,7 +51,7 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 	dialer := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second} // as client-go's
 	dialer.ControlContext = func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(resolved)
-		if err != nil {
+		if err != nil || trusted {
 			return err
 		}
 		return g.Rules.checkAddress(to.Addr(), listed)
