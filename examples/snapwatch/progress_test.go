@@ -69,7 +69,7 @@ func TestTroubleIsToldOnceAndItsEnd(t *testing.T) {
 	assert.Equal(t, "pods: listing, 1 object so far\n", say("listing", "", 1, 0))
 	assert.Empty(t, say("listing", "", 1, 0))
 	assert.Equal(t, "pods: listing, 5 objects so far\n", say("listing", "", 5, 0))
-	assert.Equal(t, "pods: retrying: no answer?[2J from it\n", say("retrying", "no answer\x1b[2J\nfrom it", 0, 0))
+	assert.Equal(t, "pods: retrying: no answer\\x1b[2J; from it\n", say("retrying", "no answer\x1b[2J\nfrom it", 0, 0))
 	assert.Empty(t, say("retrying", "another text", 0, 0))
 	assert.Equal(t, "pods: forbidden\n", say("forbidden", "", 0, 0))
 	assert.Equal(t, "pods: synced again\n", say("synced", "", 0, 1))
