@@ -51,8 +51,8 @@
 // The check is made for each connection, after the name is resolved, also of that to a proxy. A
 // proxy resolves names itself: of a server behind a proxy only the name is known here, and it must
 // be among Hosts if there are any. A proxy that the environment of this program names (HTTPS_PROXY)
-// is trusted for itself, and need not be among Hosts. Programs that
-// get credentials (AllowExec, an [AccessProvider]) connect by themselves: nothing here checks their connections.
+// is trusted for itself, and need not be among Hosts. Programs that get credentials (AllowExec, an
+// [AccessProvider]) connect by themselves. Nothing here checks their connections.
 //
 // Of a Secret only what is needed is held in memory.
 package source

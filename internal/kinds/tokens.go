@@ -61,7 +61,7 @@ func (r *schemaReader) composite(first json.Token, want json.Delim, each func() 
 	case first != want:
 		return r.other(first, fmt.Sprintf("a value that begins with %q", rune(want)))
 	case r.level >= levelsMost:
-		r.note(errDeepSchema)
+		r.keepFirstError(errDeepSchema)
 		return r.rest(first)
 	}
 	r.level++
@@ -111,12 +111,12 @@ func (r *schemaReader) flag(into *bool) error {
 
 // other notes a value of another type, and passes over it.
 func (r *schemaReader) other(first json.Token, want string) error {
-	r.note(fmt.Errorf("a %T in place of %s", first, want))
+	r.keepFirstError(fmt.Errorf("a %T in place of %s", first, want))
 	return r.rest(first)
 }
 
-// note notes what is wrong: what was first counts.
-func (r *schemaReader) note(err error) {
+// keepFirstError notes what is wrong: what was first counts.
+func (r *schemaReader) keepFirstError(err error) {
 	if r.wrong == nil {
 		r.wrong = err
 	}

@@ -28,9 +28,9 @@ type Recorder struct {
 	tokens [][]byte // that the client used
 }
 
-// NewRecorder returns a recorder of a server with a base, that writes to a writer. Data of Secrets are taken out if secrets
-// is true. The function, which may be nil, takes more out of any object; several goroutines may
-// call it at once.
+// NewRecorder returns a recorder that writes to a writer. The server's URL has the path base. If
+// secrets is true, the recorder takes the data of Secrets out. The function, which may be nil, takes
+// more out of any object. Several goroutines may call the function at once.
 func NewRecorder(w *Writer, base string, secrets bool, more func(*unstructured.Unstructured)) *Recorder {
 	return &Recorder{writer: w, redactor: newRedactor(secrets, more), base: base}
 }

@@ -78,7 +78,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		p = p[:b.left+1] // one byte more says that the bound is passed
 	}
 	n, err := b.ReadCloser.Read(p)
-	if over := b.shared.take(int64(n)); over != nil {
+	if over := b.shared.takeBytes(int64(n)); over != nil {
 		return 0, over
 	}
 	if b.left -= int64(n); b.left < 0 {

@@ -45,8 +45,8 @@ func shareOf(ctx context.Context) *share {
 	return s
 }
 
-// take counts bytes of an answer. A nil share counts nothing.
-func (s *share) take(n int64) error {
+// takeBytes counts bytes of an answer. A nil share counts nothing.
+func (s *share) takeBytes(n int64) error {
 	if s == nil {
 		return nil
 	}

@@ -92,12 +92,12 @@ func TestATakenPortStopsNobodyElse(t *testing.T) {
 func TestATakenPortThatCannotBeLeftOutIsAnError(t *testing.T) {
 	var p ports
 	taken := []nginx.Taken{{Port: 1, Message: "no"}}
-	changed, err := p.note(taken, false)
+	changed, err := p.setTaken(taken, false)
 	require.NoError(t, err)
 	assert.True(t, changed)
-	_, err = p.note(taken, false)
+	_, err = p.setTaken(taken, false)
 	require.ErrorContains(t, err, "the configuration has nothing there any more, but no")
-	changed, err = p.note(taken, true)
+	changed, err = p.setTaken(taken, true)
 	require.NoError(t, err)
 	assert.False(t, changed, "as before")
 }

@@ -221,7 +221,7 @@ func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error
 
 // cannotListen notes where nginx cannot listen. all: it has tried all that objects ask for.
 func (g *Gateway) cannotListen(taken []nginx.Taken, all bool) error {
-	changed, err := g.ports.note(taken, all)
+	changed, err := g.ports.setTaken(taken, all)
 	if changed {
 		g.Logger.Error("nginx cannot listen everywhere: what is served there is left out", slog.Any("because", taken))
 		wake(g.wakes.report)

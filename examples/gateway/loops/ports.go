@@ -30,9 +30,9 @@ func (p *ports) due() bool {
 	return len(p.taken) > 0 && !time.Now().Before(p.next)
 }
 
-// note notes where nginx cannot listen: there alone if all were tried, and there, too, if not. It
+// setTaken notes where nginx cannot listen: there alone if all were tried, and there, too, if not. It
 // is an error if the configuration did without these already: the next one would be the same.
-func (p *ports) note(taken []nginx.Taken, all bool) (changed bool, err error) {
+func (p *ports) setTaken(taken []nginx.Taken, all bool) (changed bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.taken

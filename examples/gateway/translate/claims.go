@@ -237,9 +237,9 @@ func (r *regex) takes(path string) bool {
 	return r.pattern.MatchString(path) && !slices.ContainsFunc(r.except, func(prefix string) bool { return selects(prefix, path) })
 }
 
-// tell reports disputes to both sides. Of several about one path an object is told the one with
+// reportDisputes reports disputes to both sides. Of several about one path an object is told the one with
 // the oldest object, and how many there are.
-func (t *translation) tell(disputes []dispute) {
+func (t *translation) reportDisputes(disputes []dispute) {
 	type about struct {
 		object kates.Object
 		at     listener

@@ -30,7 +30,7 @@ func (t *translation) findConflicts(all []*gateway) {
 			l.compareWithOthers(taken)
 		}
 		for _, l := range g.listeners {
-			l.take(taken)
+			l.claimPlace(taken)
 		}
 	}
 }
@@ -72,8 +72,8 @@ func (l *gatewayListener) compareWithOthers(taken map[listener]holder) {
 	}
 }
 
-// take notes what a listener has, if it is accepted.
-func (l *gatewayListener) take(taken map[listener]holder) {
+// claimPlace notes what a listener has, if it is accepted.
+func (l *gatewayListener) claimPlace(taken map[listener]holder) {
 	for _, address := range l.gateway.listen {
 		if holds(l.accepted) {
 			taken[listener{address: address, port: l.port, tls: l.tls}] = holder{l.String(), l.gateway}

@@ -47,7 +47,7 @@ func Translate(snap *Snapshot, o Options) *Desired {
 	t.boundRegexes()
 	t.boundHosts()
 	servers, lost := t.table.servers()
-	t.tell(lost)
+	t.reportDisputes(lost)
 	t.config.Servers = t.withoutTaken(servers)
 	for i := range t.config.Servers {
 		if s := &t.config.Servers[i]; s.Address == "" && o.Address.IsValid() {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/shardrange"
-	"github.com/kates-go/kates/internal/suite/rounds"
 )
 
 // world is a server, and replicas that come, go, crash, freeze, and see everything late.
@@ -475,27 +474,4 @@ func testOwners(t *testing.T, ways way) {
 		w.rest()
 		w.end()
 	})
-}
-
-// TestWhoeverIsLeftHasAllKeysInTheEnd lets each replica of a group survive alone, for each size.
-func TestWhoeverIsLeftHasAllKeysInTheEnd(t *testing.T) {
-	for ways, name := range map[way]string{byName: "by name", byPlans: "by plans", mixed: "mixed"} {
-		for _, n := range rounds.Some([]int{4, 1, 2, 3, 5, 6}) {
-			for left := range n {
-				t.Run(fmt.Sprintf("%s: replica %d of %d", name, left, n), func(t *testing.T) {
-					w := newWorld(t, ways)
-					for range n {
-						w.join()
-					}
-					w.rest()
-					w.end()
-					for i, r := range w.replicas {
-						r.dead = i != left
-					}
-					w.rest()
-					w.end()
-				})
-			}
-		}
-	}
 }
