@@ -15,7 +15,7 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// What the server makes of zeros and empty parts is no foreign value, in whatever form the watch is.
+// What the server makes of zeros and empty parts is no foreign value, in each form of a watch.
 func TestApplyOwnedTakesDefaultsOfTheServerForWhatWasApplied(t *testing.T) {
 	labels := map[string]string{"app": "x"}
 	pod := corev1.PodSpec{

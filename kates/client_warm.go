@@ -91,9 +91,9 @@ func WarmStartMaxBytes(n int64) WarmStartSetting {
 // has 32 random bytes (AES-256-GCM). The caller keeps it elsewhere than the files, and gives the
 // next process the same one. With another key, or none, nothing can be read, and watches start
 // with lists. Files of each name and connection have a key of their own, which is derived from this
-// one: those of one cluster say nothing to another. Not encrypted are the names and the sizes of the
-// files, and in each file the kind, the selectors, and the names, UIDs and versions of six objects at
-// most. The slice is copied.
+// one: those of one cluster say nothing to another. Not encrypted are the names and the sizes of
+// the files, and in each file the kind, the selectors, and the names, UIDs and versions of six
+// objects at most. The slice is copied.
 func WarmStartKey(key []byte) WarmStartSetting {
 	return func(s *warmSettings) {
 		if s.key = append([]byte(nil), key...); len(key) != warm.KeyBytes {

@@ -19,8 +19,8 @@ type room struct {
 	taken atomic.Int64
 }
 
-// objectsMost is how many objects a stream, or a list, may have where nothing is said. No API server
-// stores as many: one that goes on and on lies.
+// objectsMost is how many objects a stream, or a list, may have where nothing is said. No API
+// server stores as many: one that goes on and on lies.
 const objectsMost = 10_000_000
 
 func newRoom(most int) room { return room{most: int64(max(most, 0)), each: objectsMost} }

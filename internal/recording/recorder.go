@@ -29,8 +29,8 @@ type Recorder struct {
 }
 
 // NewRecorder returns a recorder that writes to a writer. The server's URL has the path base. If
-// secrets is true, the recorder takes the data of Secrets out. The function, which may be nil, takes
-// more out of any object. Several goroutines may call the function at once.
+// secrets is true, the recorder takes the data of Secrets out. The function, which may be nil,
+// takes more out of any object. Several goroutines may call the function at once.
 func NewRecorder(w *Writer, base string, secrets bool, more func(*unstructured.Unstructured)) *Recorder {
 	return &Recorder{writer: w, redactor: newRedactor(secrets, more), base: base}
 }

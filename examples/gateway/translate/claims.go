@@ -237,8 +237,8 @@ func (r *regex) takes(path string) bool {
 	return r.pattern.MatchString(path) && !slices.ContainsFunc(r.except, func(prefix string) bool { return selects(prefix, path) })
 }
 
-// reportDisputes reports disputes to both sides. Of several about one path an object is told the one with
-// the oldest object, and how many there are.
+// reportDisputes reports disputes to both sides. Of several disputes about one path, an object is
+// told the one with the oldest object, and how many there are.
 func (t *translation) reportDisputes(disputes []dispute) {
 	type about struct {
 		object kates.Object
