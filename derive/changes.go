@@ -1,0 +1,106 @@
+package derive
+
+import (
+	"iter"
+	"slices"
+)
+
+// Changes has the entries of a collection that are not what they were at the last [Changes.Done]:
+// what a program still has to write. [ChangesOf] makes one. It outlives [Graph.Reset].
+type Changes[K comparable, V any] struct {
+	of  *collection[K, V]
+	was map[K]*cell[K, V] // at the last Done, of the keys that have changed; nil: it was not there
+}
+
+// Change is the difference between an entry at the last [Changes.Done] and now.
+type Change[K comparable, V any] struct {
+	Key K
+	// Old is the value at that time. Nil: there was none, or the entry was invalid.
+	Old *V
+	// New is the value now. Nil: the entry is gone, or is invalid.
+	New *V
+	// Err is why the entry is invalid now. Nil: it is valid, or gone.
+	Err error
+}
+
+// ChangesOf follows a collection. It is declared before the first Update, like a node.
+func ChangesOf[K comparable, V any](c Collection[K, V]) *Changes[K, V] {
+	if c.c == nil {
+		misuse("ChangesOf of a collection that no graph has made")
+	}
+	if c.c.c.begun {
+		c.c.c.wrong("ChangesOf(%q) is called after the first Update", c.c.name)
+	}
+	f := &Changes[K, V]{of: c.c, was: make(map[K]*cell[K, V])}
+	c.c.followers = append(c.c.followers, f)
+	return f
+}
+
+// note keeps what a key was at the last Done.
+func (f *Changes[K, V]) note(old, next *cell[K, V]) {
+	var k K
+	if old != nil {
+		k = old.key
+	} else {
+		k = next.key
+	}
+	if _, has := f.was[k]; !has {
+		f.was[k] = old
+	}
+}
+
+// All returns the net changes since Done, in the order of their keys: all entries before the first
+// Done. An entry that is again what it was is not among them. The changes stay until Done is called,
+// so a write that failed comes again. r is the Reader of the last Update.
+func (f *Changes[K, V]) All(r *Reader) iter.Seq[Change[K, V]] {
+	r.permit(&f.of.header)
+	if r.record {
+		misuse("the changes of %q are read in a function", f.of.name)
+	}
+	keys := make([]K, 0, len(f.was))
+	for k := range f.was {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, f.of.table.compare)
+	return func(yield func(Change[K, V]) bool) {
+		r.permit(&f.of.header)
+		for _, k := range keys {
+			if ch, is := f.change(k); is && !yield(ch) {
+				return
+			}
+		}
+	}
+}
+
+// Done says that the changes have been taken over: the next All begins here.
+func (f *Changes[K, V]) Done() { clear(f.was) }
+
+// change compares a key with what it was.
+func (f *Changes[K, V]) change(k K) (ch Change[K, V], is bool) {
+	old := f.was[k]
+	var now *cell[K, V]
+	if e := f.of.find(k); e != nil {
+		now = e.cell
+	}
+	switch {
+	case old == now:
+		return ch, false
+	case old == nil || now == nil:
+	case old.fault != nil || now.fault != nil:
+		if sameFault(old.fault, now.fault) {
+			return ch, false
+		}
+	case f.of.equal(old.val, now.val):
+		return ch, false
+	}
+	ch.Key = k
+	if old != nil && old.fault == nil {
+		ch.Old = &old.val
+	}
+	if now != nil {
+		if ch.Err = f.of.errorOf(now); ch.Err == nil {
+			ch.New = &now.val
+		}
+	}
+	return ch, true
+}

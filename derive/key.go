@@ -1,0 +1,137 @@
+package derive
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// From is the key of an entry that [FlatMap] made: the key of the input, and the key that the
+// function gave. Two inputs can give the same key without a collision.
+type From[K, J comparable] struct {
+	From K
+	Key  J
+}
+
+// orderOf returns the order of a type of keys: by its method Compare, else by value, and field by
+// field.
+func orderOf[K comparable]() (func(a, b K) int, error) {
+	var f any
+	switch any(*new(K)).(type) {
+	case string:
+		f = cmp.Compare[string]
+	case int:
+		f = cmp.Compare[int]
+	case types.NamespacedName:
+		f = compareNames
+	case interface{ Compare(other K) int }:
+		f = func(a, b K) int { return any(a).(interface{ Compare(other K) int }).Compare(b) }
+	default:
+		t := reflect.TypeFor[K]()
+		if err := hasOrder(t); err != nil {
+			return nil, err
+		}
+		f = func(a, b K) int { return compareValues(reflect.ValueOf(a), reflect.ValueOf(b)) }
+	}
+	return f.(func(a, b K) int), nil
+}
+
+func compareNames(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// hasOrder is an error for a type whose values have no order that is the same in each process.
+func hasOrder(t reflect.Type) error {
+	switch k := t.Kind(); {
+	case k == reflect.Bool, k == reflect.String, reflect.Int <= k && k <= reflect.Uintptr:
+		return nil
+	case k == reflect.Array:
+		return hasOrder(t.Elem())
+	case k == reflect.Struct:
+		for i := range t.NumField() {
+			if err := hasOrder(t.Field(i).Type); err != nil {
+				return fmt.Errorf("field %s: %w", t.Field(i).Name, err)
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("%v has no order: a key is a string, an integer, a bool, an array or a struct of these, or has a method Compare", t)
+}
+
+func compareValues(a, b reflect.Value) int {
+	switch k := a.Kind(); {
+	case k == reflect.String:
+		return cmp.Compare(a.String(), b.String())
+	case k == reflect.Bool:
+		return cmp.Compare(oneIf(a.Bool()), oneIf(b.Bool()))
+	case a.CanInt():
+		return cmp.Compare(a.Int(), b.Int())
+	case a.CanUint():
+		return cmp.Compare(a.Uint(), b.Uint())
+	case k == reflect.Array:
+		for i := range a.Len() {
+			if c := compareValues(a.Index(i), b.Index(i)); c != 0 {
+				return c
+			}
+		}
+	case k == reflect.Struct:
+		for i := range a.NumField() {
+			if c := compareValues(a.Field(i), b.Field(i)); c != 0 {
+				return c
+			}
+		}
+	}
+	return 0
+}
+
+func oneIf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// keyText writes a key as [Graph.Explain] takes it: the parts of a key with slashes between them.
+// It calls no method of the key.
+func keyText(key any) string {
+	switch k := key.(type) {
+	case string:
+		return k
+	case types.NamespacedName:
+		return k.Namespace + "/" + k.Name
+	}
+	var parts []string
+	appendParts(&parts, reflect.ValueOf(key))
+	return strings.Join(parts, "/")
+}
+
+func appendParts(parts *[]string, v reflect.Value) {
+	switch k := v.Kind(); {
+	case k == reflect.String:
+		*parts = append(*parts, v.String())
+	case k == reflect.Bool:
+		*parts = append(*parts, strconv.FormatBool(v.Bool()))
+	case v.CanInt():
+		*parts = append(*parts, strconv.FormatInt(v.Int(), 10))
+	case v.CanUint():
+		*parts = append(*parts, strconv.FormatUint(v.Uint(), 10))
+	case v.CanFloat():
+		*parts = append(*parts, strconv.FormatFloat(v.Float(), 'g', -1, 64))
+	case k == reflect.Array:
+		for i := range v.Len() {
+			appendParts(parts, v.Index(i))
+		}
+	case k == reflect.Struct:
+		for i := range v.NumField() {
+			appendParts(parts, v.Field(i))
+		}
+	case (k == reflect.Pointer || k == reflect.Interface) && !v.IsNil():
+		appendParts(parts, v.Elem())
+	default:
+		*parts = append(*parts, v.Type().String())
+	}
+}

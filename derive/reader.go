@@ -1,0 +1,58 @@
+package derive
+
+// Reader reads collections and values of a graph. A function gets one for each run: what the
+// function looks up through it is recorded, and the function runs again when an answer changes.
+// [Graph.Update] returns one for the results.
+//
+// A Reader of a function ends with the run, and that of an Update with the next Update. It is for
+// one goroutine. To use it after its end, to read a node of another graph, or to read in a function
+// a node that was declared later, is a mistake in the program: the call panics. In a function the
+// panic becomes the error of its entry.
+type Reader struct {
+	c      *core
+	before int32 // nodes from this index on cannot be read
+	record bool
+	ended  bool
+}
+
+// permit panics if the reader may not read the node.
+func (r *Reader) permit(h *header) {
+	switch {
+	case h == nil || h.c == nil:
+		misuse("a collection or value that no graph has made is read")
+	case r == nil:
+		misuse("%q is read with a Reader that is nil", h.name)
+	case r.c != h.c:
+		misuse("%q is read with a Reader of the graph %q", h.name, r.c.name)
+	case r.ended:
+		misuse("%q is read with a Reader that has ended", h.name)
+	case h.index >= r.before:
+		misuse("%q reads %q, which is not declared before it", r.c.nodes[r.before].head().name, h.name)
+	}
+}
+
+// note records a question, in a function's run.
+func (r *Reader) note(a asked) {
+	if r.record {
+		r.c.rec.note(a)
+	}
+}
+
+// run calls a function with a Reader that ends with the call, and records what it looks up.
+func (h *header) run(row int32, r *runner, f func(*Reader) error) error {
+	c := h.c
+	c.rec.begin(r)
+	reader := &Reader{c: c, before: h.index, record: true}
+	err := h.called(func() error { return f(reader) })
+	reader.ended = true
+	c.endRun(h.index, row)
+	r.ran = c.updates
+	return err
+}
+
+// rerun calls a function without a record.
+func (h *header) rerun(f func(*Reader) error) error {
+	reader := &Reader{c: h.c, before: h.index}
+	defer func() { reader.ended = true }()
+	return h.called(func() error { return f(reader) })
+}

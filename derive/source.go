@@ -1,0 +1,290 @@
+package derive
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Objects is the collection of a field of the snapshot that holds pointers to objects. Their keys
+// are their namespaces and names. An object is unchanged if it is at the same address: kates
+// snapshots keep the pointer of an object that has not changed.
+//
+// The objects of one field of a snapshot are ordered, and have different names: then a change costs
+// the comparison of two lists of pointers, and an object that comes or goes moves 12 bytes for each
+// object behind it.
+func Objects[S, T any, P interface {
+	*T
+	metav1.Object
+}](g *Graph[S], name string, field func(*S) []P) Collection[types.NamespacedName, P] {
+	key := func(o P) types.NamespacedName {
+		return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+	}
+	s := &source[types.NamespacedName, P]{key: key}
+	s.equal = func(a, b P) bool { return a == b }
+	s.common = func(a, b []P) int {
+		n := min(len(a), len(b))
+		const block = 64
+		i := 0
+		for ; i+block <= n && *(*[block]P)(a[i:]) == *(*[block]P)(b[i:]); i += block {
+		}
+		for ; i < n && a[i] == b[i]; i++ {
+		}
+		return i
+	}
+	return declareSource(g, "Objects", name, field, s)
+}
+
+// Slice is the collection of a field of the snapshot that holds anything else: structs of a
+// program's own, maps, options, the objects that are invalid. The function gives each element's key.
+// Two elements with one key make the key invalid.
+//
+// An element is unchanged if it points to the same object, or else is equal by the rules of [Equal].
+// A slice is read again if it is another slice: write to no slice that a graph has seen.
+func Slice[S any, K comparable, T any](g *Graph[S], name string, field func(*S) []T, key func(T) K) Collection[K, T] {
+	s := &source[K, T]{key: key}
+	s.equal = sameOf[T]()
+	s.common = func(a, b []T) int {
+		i := 0
+		for n := min(len(a), len(b)); i < n && s.equal(a[i], b[i]); i++ {
+		}
+		return i
+	}
+	if key == nil {
+		g.c.wrong("%q has no function for its keys", name)
+	}
+	return declareSource(g, "Slice", name, field, s)
+}
+
+func declareSource[S any, K comparable, T any](g *Graph[S], kind, name string, field func(*S) []T, s *source[K, T]) Collection[K, T] {
+	g.c.declare(s, kind, name)
+	if field == nil {
+		g.c.wrong("%q has no function for its field", name)
+	}
+	s.own(g.c)
+	s.collection.reset()
+	s.aligned = true
+	g.feeds[int(s.index)] = func(snapshot *S) error { return s.take(field(snapshot)) }
+	return Collection[K, T]{&s.collection}
+}
+
+// source is a collection whose entries are the elements of a slice.
+type source[K comparable, T any] struct {
+	collection[K, T]
+	key func(T) K
+	// common is the number of elements that are the same at the beginning of two slices.
+	common func(a, b []T) int
+	last   []T
+	// aligned says that the last slice was in the order of its keys, without an element that is nil,
+	// and without a key that is there twice: element i is in row table.order[i].
+	aligned bool
+}
+
+func (s *source[K, T]) evaluate() {}
+
+func (s *source[K, T]) reset() {
+	s.collection.reset()
+	s.last, s.aligned = nil, true
+}
+
+func (s *source[K, T]) explain(key string) (Explanation, bool) { return s.explained(key, nil) }
+
+// take takes over the elements of a slice.
+func (s *source[K, T]) take(now []T) error {
+	if len(now) == len(s.last) && (len(now) == 0 || &now[0] == &s.last[0]) {
+		return nil
+	}
+	if !s.aligned || !s.walk(now) {
+		s.rescan(now)
+	}
+	s.last = now
+	return nil
+}
+
+// step is a difference between the last slice and the one that follows.
+type step[K comparable] struct {
+	was, is int // positions; -1: the key was not there, or is not there any more
+	key     K
+}
+
+// walk compares two slices that are in order. It reads keys only where the slices differ. It returns
+// false, and has changed nothing, if the slice that follows is not in order.
+func (s *source[K, T]) walk(now []T) bool {
+	steps, ok := s.steps(now)
+	if !ok {
+		return false
+	}
+	order := s.table.sorted()
+	moved := false
+	for _, d := range steps {
+		switch {
+		case d.is < 0:
+			s.remove(order[d.was])
+			moved = true
+		case d.was < 0:
+			moved = true
+		default:
+			s.put(s.entries[order[d.was]], &cell[K, T]{key: d.key, val: now[d.is]})
+		}
+	}
+	if !moved {
+		return true
+	}
+	next := make([]int32, 0, len(now))
+	copied := 0
+	for _, d := range steps {
+		if d.was >= 0 && d.is >= 0 {
+			continue
+		}
+		if d.was >= 0 {
+			next = append(next, order[copied:d.was]...)
+			copied = d.was + 1
+			continue
+		}
+		kept := copied + d.is - len(next)
+		next = append(next, order[copied:kept]...)
+		copied = kept
+		next = append(next, s.insert(d.key, now[d.is]))
+	}
+	s.table.arranged(append(next, order[copied:]...))
+	return true
+}
+
+// steps returns the differences in the order of their keys.
+func (s *source[K, T]) steps(now []T) (steps []step[K], inOrder bool) {
+	order, last := s.table.sorted(), s.last
+	if len(last) == 0 {
+		steps = make([]step[K], 0, len(now))
+	}
+	var before K // the key of now[j-1], if checked
+	checked := false
+	follows := func(k K) bool {
+		ok := !checked || s.table.compare(before, k) < 0
+		before, checked = k, true
+		return ok
+	}
+	for i, j := 0, 0; i < len(last) || j < len(now); {
+		if i < len(last) && j < len(now) {
+			if n := s.common(last[i:], now[j:]); n > 0 {
+				if checked && !follows(s.entries[order[i]].cell.key) {
+					return nil, false
+				}
+				i, j = i+n, j+n
+				before, checked = s.entries[order[i-1]].cell.key, true
+				continue
+			}
+		}
+		var key K
+		c := -1 // the last slice's key comes first
+		if j < len(now) {
+			if isNil(now[j]) {
+				return nil, false
+			}
+			key = s.key(now[j])
+			c = 1
+			if i < len(last) {
+				c = s.table.compare(s.entries[order[i]].cell.key, key)
+			}
+		}
+		switch {
+		case c < 0:
+			steps = append(steps, step[K]{was: i, is: -1})
+			i++
+			continue
+		case c == 0:
+			steps = append(steps, step[K]{was: i, is: j, key: key})
+			i++
+		default:
+			steps = append(steps, step[K]{was: -1, is: j, key: key})
+		}
+		if !follows(key) {
+			return nil, false
+		}
+		j++
+	}
+	return steps, true
+}
+
+// insert makes an entry, and returns its row.
+func (s *source[K, T]) insert(k K, v T) int32 {
+	e := &entry[K, T]{}
+	row := s.table.add(k)
+	s.place(row, e)
+	s.put(e, &cell[K, T]{key: k, val: v})
+	return row
+}
+
+func (s *source[K, T]) remove(row int32) {
+	e := s.entries[row]
+	s.table.drop(e.cell.key)
+	s.put(e, nil)
+	s.entries[row] = nil
+}
+
+// rescan takes over a slice in any order, with elements that are nil and keys that are there twice.
+func (s *source[K, T]) rescan(now []T) {
+	at := make(map[K]int, len(now))
+	twice := make(map[K]bool)
+	keys := make([]K, 0, len(now))
+	aligned := true
+	for i, v := range now {
+		if isNil(v) {
+			aligned = false
+			continue
+		}
+		k := s.key(v)
+		if _, there := at[k]; there {
+			twice[k], aligned = true, false
+			continue
+		}
+		aligned = aligned && (len(keys) == 0 || s.table.compare(keys[len(keys)-1], k) < 0)
+		at[k] = i
+		keys = append(keys, k)
+	}
+	for _, row := range slices.Clone(s.table.sorted()) {
+		if _, there := at[s.entries[row].cell.key]; !there {
+			s.remove(row)
+		}
+	}
+	for _, k := range keys {
+		e, v := s.find(k), now[at[k]]
+		switch {
+		case twice[k]:
+			s.setTwice(e, k)
+		case e == nil:
+			s.insert(k, v)
+		case e.cell.fault != nil || !s.equal(e.cell.val, v):
+			s.put(e, &cell[K, T]{key: k, val: v})
+		}
+	}
+	s.aligned = aligned
+	s.table.sorted()
+}
+
+// setTwice makes the entry of a key invalid.
+func (s *source[K, T]) setTwice(e *entry[K, T], k K) {
+	if e != nil && e.cell.fault != nil {
+		return
+	}
+	if e == nil {
+		e = &entry[K, T]{}
+		s.place(s.table.add(k), e)
+	}
+	s.put(e, &cell[K, T]{key: k, fault: &fault{errTwice}})
+}
+
+var errTwice = errors.New("the key is there twice")
+
+// isNil tells whether an element is a pointer or a map that is nil.
+func isNil[T any](v T) bool {
+	switch r := reflect.ValueOf(any(v)); r.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Interface:
+		return r.IsNil()
+	case reflect.Invalid:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,109 @@
+package derive
+
+import "slices"
+
+// table gives each key of a collection a row: a small number that no other key has meanwhile. A
+// [Map] has the table of its input, so both have a key in the same row, and a change of one finds
+// the other without a search. The row of a key that is gone is given to another key in the next
+// Update at the earliest: everything that reads the collection has seen the departure by then.
+type table[K comparable] struct {
+	rows    map[K]int32
+	size    int32   // rows that were ever given
+	free    []int32 // to be given
+	dropped []int32 // in this Update
+	left    []int32 // rows that are in order, and whose keys are gone
+	// order has the rows in the order of their keys. Nil: nobody has asked for the order yet.
+	order   []int32
+	added   []int32 // since the order was made
+	keyAt   func(row int32) K
+	compare func(a, b K) int
+}
+
+func newTable[K comparable](compare func(a, b K) int, keyAt func(int32) K) *table[K] {
+	return &table[K]{rows: make(map[K]int32), compare: compare, keyAt: keyAt}
+}
+
+// add gives a row to a new key.
+func (t *table[K]) add(k K) int32 {
+	row := t.size
+	if n := len(t.free); n > 0 {
+		row, t.free = t.free[n-1], t.free[:n-1]
+	} else {
+		t.size++
+	}
+	t.rows[k] = row
+	if t.order != nil {
+		t.added = append(t.added, row)
+	}
+	return row
+}
+
+// drop takes a key out.
+func (t *table[K]) drop(k K) {
+	row := t.rows[k]
+	delete(t.rows, k)
+	t.dropped = append(t.dropped, row)
+	if t.order != nil {
+		t.left = append(t.left, row)
+	}
+}
+
+// settle makes the rows of the last Update's departures free.
+func (t *table[K]) settle() {
+	if len(t.dropped) == 0 {
+		return
+	}
+	if len(t.left) > 0 {
+		t.sorted()
+	}
+	t.free = append(t.free, t.dropped...)
+	t.dropped = t.dropped[:0]
+}
+
+// sorted returns the rows in the order of their keys. It moves four bytes a row if there are new
+// or departed ones, else it costs nothing.
+func (t *table[K]) sorted() []int32 {
+	if t.order == nil {
+		t.order = make([]int32, 0, len(t.rows))
+		for _, row := range t.rows {
+			t.order = append(t.order, row)
+		}
+		t.sort(t.order)
+		t.added = t.added[:0]
+		return t.order
+	}
+	if len(t.left) > 0 {
+		gone := make(map[int32]struct{}, len(t.left))
+		for _, row := range t.left {
+			gone[row] = struct{}{}
+		}
+		t.left = t.left[:0]
+		t.order = slices.DeleteFunc(t.order, func(row int32) bool { _, is := gone[row]; return is })
+	}
+	if len(t.added) > 0 {
+		t.sort(t.added)
+		t.order = merged(t.order, t.added, func(a, b int32) int { return t.compare(t.keyAt(a), t.keyAt(b)) })
+		t.added = t.added[:0]
+	}
+	return t.order
+}
+
+// arranged sets the order: the caller knows it.
+func (t *table[K]) arranged(order []int32) {
+	t.order, t.added, t.left = order, t.added[:0], t.left[:0]
+}
+
+func (t *table[K]) sort(rows []int32) {
+	slices.SortFunc(rows, func(a, b int32) int { return t.compare(t.keyAt(a), t.keyAt(b)) })
+}
+
+// merged returns two sorted lists as one.
+func merged[T any](a, b []T, compare func(a, b T) int) []T {
+	all := make([]T, 0, len(a)+len(b))
+	for _, x := range b {
+		i, _ := slices.BinarySearchFunc(a, x, compare)
+		all = append(append(all, a[:i]...), x)
+		a = a[i:]
+	}
+	return append(all, a...)
+}
