@@ -117,8 +117,8 @@ func TestG1QueriesThatAreAddedTogetherAppearInOneSnapshot(t *testing.T) {
 	})
 }
 
-// TestG8ARefusalThatPassesEmptiesNoFieldWhoseQueryIsReplaced: an optional query counts as empty when
-// the server keeps refusing it. What is shown already waits for longer than what is not.
+// TestG8ARefusalThatPassesEmptiesNoFieldWhoseQueryIsReplaced: an optional query counts as empty
+// when the server keeps refusing it. What is shown already waits for longer than what is not.
 func TestG8ARefusalThatPassesEmptiesNoFieldWhoseQueryIsReplaced(t *testing.T) {
 	for name, refusals := range map[string]int{"a moment": 5, "for good": 1 << 30} {
 		t.Run(name, func(t *testing.T) {

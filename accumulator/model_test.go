@@ -102,9 +102,9 @@ func modelQueries(m *model) []query.Query {
 	return all
 }
 
-// TestModelG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming mixes own and foreign writers, watches that
-// are late and break, lists from old caches, failing requests, and readers that come and go, in
-// every order that chance makes. After every Update it compares the snapshot with the server's
+// TestModelG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming mixes own and foreign writers, watches
+// that are late and break, lists from old caches, failing requests, and readers that come and go,
+// in every order that chance makes. After every Update it compares the snapshot with the server's
 // history.
 //
 // It takes 5,000 steps (2,000 under the race detector), or as many as the flag -steps says

@@ -23,8 +23,8 @@ import (
 	"github.com/kates-go/kates/internal/suite/sim"
 )
 
-// TestModelG1G4G5G6WhatIsShownNamesWhatIsKnown lets objects that name others come, change and go, and
-// the named objects too. This client and others write them, while lists take their time, and
+// TestModelG1G4G5G6WhatIsShownNamesWhatIsKnown lets objects that name others come, change and go,
+// and the named objects too. This client and others write them, while lists take their time, and
 // requests fail. Whenever an object is shown, the objects that it names are known. At rest the
 // snapshot matches the server, and only named objects are watched. The differences give the
 // snapshot (G7).

@@ -1,5 +1,5 @@
-// Package e2e tests the library on a real API server. Tests that need none, which inMemory lists, run
-// on the server in memory. The table core has the tests that each commit has to pass.
+// Package e2e tests the library on a real API server. Tests that need none, which inMemory lists,
+// run on the server in memory. The table core has the tests that each commit has to pass.
 package e2e
 
 import (

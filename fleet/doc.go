@@ -20,9 +20,9 @@
 // cluster can send has a bound: discovery, OpenAPI, errors, pages, events, headers. docs/bounds.md
 // lists them, with what sets each, and the test that shows it.
 //
-// A cluster is known by its name in the fleet and by how it is reached. The UID that it says is what
-// a server says. Two members with one UID stay two, with watches and warm starts of their own, and
-// the status shows that their UIDs are alike.
+// A cluster is known by its name in the fleet and by how it is reached. The UID that it says is
+// what a server says. Two members with one UID stay two, with watches and warm starts of their
+// own, and the status shows that their UIDs are alike.
 //
 // # Loops
 //

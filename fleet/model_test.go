@@ -58,8 +58,8 @@ type version struct {
 	round string
 }
 
-// fleetModel has clusters come, go, take others' names, fail and heal, and checks each snapshot. One
-// or more steps lie between two snapshots.
+// fleetModel has clusters come, go, take others' names, fail and heal, and checks each snapshot.
+// One or more steps lie between two snapshots.
 type fleetModel struct {
 	fleet  *Fleet
 	snaps  *Snapshots[things]

@@ -274,8 +274,8 @@ func has[T any](c <-chan T) bool {
 	}
 }
 
-// TestModelG3TheAgendaIsTheNaiveOne compares the agenda with flags and full scans: the state of each
-// key, the order and the earliest times of turns, and that waiting workers are woken.
+// TestModelG3TheAgendaIsTheNaiveOne compares the agenda with flags and full scans: the state of
+// each key, the order and the earliest times of turns, and that waiting workers are woken.
 func TestModelG3TheAgendaIsTheNaiveOne(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, taken func()) {
 		steps := sim.DrawScript(rt).Steps

@@ -66,11 +66,11 @@ type partTruth struct {
 	rests   time.Time
 }
 
-// TestModelG4G5G6G7G9PartitionsAreTheModels mixes own and foreign writes of objects that come, go and
-// move between keys, workers that succeed and fail, mispaired calls of Done, and time, in every
-// order that chance makes. It compares every turn with the server: its objects, pointers, and
-// differences. Each key is in one turn at a time, is due, and has waited for its backoff. At rest
-// no turn is lost, and no memory is left.
+// TestModelG4G5G6G7G9PartitionsAreTheModels mixes own and foreign writes of objects that come, go
+// and move between keys, workers that succeed and fail, mispaired calls of Done, and time, in
+// every order that chance makes. It compares every turn with the server: its objects, pointers,
+// and differences. Each key is in one turn at a time, is due, and has waited for its backoff. At
+// rest no turn is lost, and no memory is left.
 func TestModelG4G5G6G7G9PartitionsAreTheModels(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
 		s := partScript{

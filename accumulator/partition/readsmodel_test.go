@@ -61,8 +61,8 @@ type readTruth struct {
 	held   bool
 }
 
-// TestModelG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse lets objects come, change, and
-// go between partitions. Turns look objects up by name and by selector. This client and others
+// TestModelG4G5G6APartitionIsActivatedByWhatItHasReadAndByNothingElse lets objects come, change,
+// and go between partitions. Turns look objects up by name and by selector. This client and others
 // write these objects before, during and after the turns, which succeed or fail. Every look-up
 // shows the state of its turn. A turn comes only if its objects, or what the last turn has read,
 // have changed. At rest nothing has.

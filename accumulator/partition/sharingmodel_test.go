@@ -35,11 +35,11 @@ type sharedModel struct {
 
 var modelSpaces = []string{"n0", "n1", "n2", "n3"}
 
-// TestModelG1G4G7APartitionOfAShareIsThatOfTheServerWhileSharesChange: objects come, change and go, by
-// own writes and by others', lists are late or fail, and the share grows and shrinks. At each turn
-// the partition has what the server has of its namespace, of both queries, if the share has it,
-// and nothing else; and its differences lead there. At rest each key of the share has had its
-// turn.
+// TestModelG1G4G7APartitionOfAShareIsThatOfTheServerWhileSharesChange: objects come, change and
+// go, by own writes and by others', lists are late or fail, and the share grows and shrinks. At
+// each turn the partition has what the server has of its namespace, of both queries, if the share
+// has it, and nothing else; and its differences lead there. At rest each key of the share has had
+// its turn.
 func TestModelG1G4G7APartitionOfAShareIsThatOfTheServerWhileSharesChange(t *testing.T) {
 	rounds.Check(t, func(rt *rapid.T, step func()) {
 		steps := sim.DrawScript(rt).Steps

@@ -45,9 +45,22 @@
 // Files of this machine ([Directory], [Contexts]) may do all of that, as they may with kubectl.
 //
 // Nor may a configuration from a cluster lead anywhere: a service that only this machine reaches
-// would get requests of the writer's choice (SSRF). Loopback, link-local, unspecified, multicast
-// and broadcast addresses, and those of cloud metadata, are refused. The option Hosts
-// ([SecretOptions], [FluxOptions], [ProfileOptions]) names what is allowed in place of all others.
+// would get requests of the writer's choice (SSRF). Refused are:
+//
+//   - unspecified addresses (0.0.0.0/8, ::)
+//   - loopback addresses (127.0.0.0/8, ::1)
+//   - link-local addresses (169.254.0.0/16, fe80::/10)
+//   - site-local addresses (fec0::/10)
+//   - addresses of a Teredo tunnel (2001::/32)
+//   - multicast addresses (224.0.0.0/4, ff00::/8)
+//   - the broadcast address (255.255.255.255)
+//   - addresses of cloud metadata (169.254.169.254, fd00:ec2::/32, fd20:ce::254,
+//     fd00:c1::a9fe:a9fe, 100.100.100.200, 168.63.129.16, 192.0.0.192)
+//   - IPv6 addresses that have one of these IPv4 addresses in them (IPv4-mapped and -compatible,
+//     NAT64, 6to4, SIIT, ISATAP)
+//
+// The option Hosts ([SecretOptions], [FluxOptions], [ProfileOptions]) names what is allowed in
+// place of all others.
 // The check is made for each connection, after the name is resolved, also of that to a proxy. A
 // proxy resolves names itself: of a server behind a proxy only the name is known here, and it must
 // be among Hosts if there are any. A proxy that the environment of this program names (HTTPS_PROXY)

@@ -35,8 +35,8 @@ var targets = rapid.Custom(func(t *rapid.T) Target {
 	return target
 })
 
-// TestModelEveryTargetIsCoveredAtEveryMoment lets targets come and go, plans start, fail and be shown,
-// and rights come and go, in any order.
+// TestModelEveryTargetIsCoveredAtEveryMoment lets targets come and go, plans start, fail and be
+// shown, and rights come and go, in any order.
 func TestModelEveryTargetIsCoveredAtEveryMoment(t *testing.T) {
 	rounds.Check(t, func(t *rapid.T, step func()) {
 		m := &model{wanted: make(map[Target]bool)}

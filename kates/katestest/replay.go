@@ -29,8 +29,8 @@ import (
 //     listed only later in the recording is shown as it was then.
 //   - A streamed list begins with the same objects.
 //   - A watch goes on from any version that the recording knows, also from one between two events,
-//     and brings what follows at the times at which it was recorded. From an older version, and from
-//     one behind the end of the recording, the answer is 410 Expired.
+//     and brings what follows at the times at which it was recorded. From an older version, and
+//     from one behind the end of the recording, the answer is 410 Expired.
 //   - The watches stay open until the client ends them, or their timeoutSeconds are over. The ends
 //     and failures of the recorded connections are not played: [Faults] makes others. If something
 //     was missed while no watch was open, watches end with 410 there, and clients list again.
