@@ -47,22 +47,11 @@ func TestNoHostIsAWordOfNginx(t *testing.T) {
 	c.Certificates["all"] = certificate(t, "*")
 	out := s.apply(c)
 	require.True(t, out.Active, "%v", out.Refused)
-	for _, test := range []struct {
-		connection, host string
-		want             int
-	}{
+	s.answers([]asked{
 		{"default", "default", 200}, {"include", "include", 200}, {"volatile", "volatile", 200}, {"hostnames", "hostnames", 200},
 		{"default", "victim.example.com", 421}, {"include", "victim.example.com", 421}, {"victim.example.com", "default", 421},
 		{"victim.example.com", "victim.example.com", 200}, {"x.y.wild.example.com", "z.wild.example.com", 200}, {"x.wild.example.com", "volatile", 421},
-	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://%s:%d/", test.connection, s.tls), nil)
-		require.NoError(t, err)
-		request.Host = test.host
-		answer, err := s.client().Do(request)
-		require.NoError(t, err)
-		answer.Body.Close()
-		assert.Equal(t, test.want, answer.StatusCode, "%s for %s", test.connection, test.host)
-	}
+	})
 	assert.NotContains(t, read(t, s.path("nginx.conf")), "free.example.com")
 	assert.NotContains(t, read(t, s.path("nginx.conf")), "listener.example.com")
 }

@@ -189,6 +189,26 @@ func (s *site) get(url string, headers ...string) *http.Response {
 	return answer
 }
 
+// asked is a request for a host over a connection that was made for a name in TLS.
+type asked struct {
+	connection, host string
+	want             int // status
+}
+
+// answers makes requests, each over a connection of its own, and checks the statuses.
+func (s *site) answers(all []asked) {
+	s.t.Helper()
+	for _, one := range all {
+		request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, fmt.Sprintf("https://%s:%d/", one.connection, s.tls), nil)
+		require.NoError(s.t, err)
+		request.Host = one.host
+		answer, err := s.client().Do(request)
+		require.NoError(s.t, err)
+		answer.Body.Close()
+		assert.Equal(s.t, one.want, answer.StatusCode, "%s for %s", one.connection, one.host)
+	}
+}
+
 // server is a server of the site.
 func (s *site) server(host string, locations ...Location) Server {
 	return Server{

@@ -263,10 +263,7 @@ func TestAConnectionForOneListenerReachesNoOther(t *testing.T) {
 	c := s.config(servers...)
 	c.Certificates["all"] = certificate(t, "*")
 	s.apply(c)
-	for _, test := range []struct {
-		connection, host string
-		want             int
-	}{
+	s.answers([]asked{
 		{"a.example.org", "a.example.org", 200},
 		{"a.example.org", "other.example.org", 200},
 		{"a.example.org", "one.example.com", 421},
@@ -278,13 +275,5 @@ func TestAConnectionForOneListenerReachesNoOther(t *testing.T) {
 		{"b.example.com", "x.example.com", 200},
 		{"b.example.com", "one.example.com", 421},
 		{"free.example.net", "other.example.org", 200},
-	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://%s:%d/", test.connection, s.tls), nil)
-		require.NoError(t, err)
-		request.Host = test.host
-		answer, err := s.client().Do(request)
-		require.NoError(t, err)
-		answer.Body.Close()
-		assert.Equal(t, test.want, answer.StatusCode, "%s for %s", test.connection, test.host)
-	}
+	})
 }
