@@ -89,6 +89,11 @@ func (d *dryRun) Apply(_ context.Context, c *nginx.Config) (nginx.Outcome, error
 	return nginx.Outcome{Active: true, Reloaded: true}, os.WriteFile(path, r.Text, 0o600)
 }
 
+// Try takes all, as Apply does.
+func (*dryRun) Try(context.Context, *nginx.Config) ([]nginx.Refusal, bool, error) {
+	return nil, true, nil
+}
+
 func (*dryRun) Push(context.Context, map[string][]string) (int, error) { return 0, nil }
 func (*dryRun) Pushes() bool                                           { return false }
 func (*dryRun) Alive() bool                                            { return true }
@@ -119,6 +124,7 @@ var (
 	starts   = metric("nginx_starts_total", "How often the gateway has started nginx.")
 	reloads  = metric("nginx_reloads_total", "Configurations that nginx was reloaded with.")
 	refused  = metric("nginx_refused_total", "Configurations that nginx has refused.")
+	checks   = metric("nginx_checks_total", "Runs of nginx that check a configuration.")
 	pushed   = metric("nginx_pushed_upstreams_total", "Upstreams whose endpoints were changed without a reload.")
 	lastTime = metric("nginx_last_reload_timestamp_seconds", "When nginx was started or reloaded last.")
 	lastCost = metric("nginx_last_reload_duration_seconds", "How long that took.")
@@ -140,6 +146,7 @@ func (m *nginxMetrics) Collect(metrics chan<- prom.Metric) {
 	send(starts, prom.CounterValue, float64(stats.Starts))
 	send(reloads, prom.CounterValue, float64(stats.Reloads))
 	send(refused, prom.CounterValue, float64(stats.Refused))
+	send(checks, prom.CounterValue, float64(stats.Checks))
 	send(pushed, prom.CounterValue, float64(stats.Pushed))
 	if !stats.LastReload.IsZero() {
 		send(lastTime, prom.GaugeValue, float64(stats.LastReload.UnixMilli())/1000)

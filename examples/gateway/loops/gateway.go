@@ -77,6 +77,7 @@ func wake(loop chan struct{}) {
 // Nginx is a *nginx.Nginx, or what a test has in its place.
 type Nginx interface {
 	Apply(context.Context, *nginx.Config) (nginx.Outcome, error)
+	Try(context.Context, *nginx.Config) (refused []nginx.Refusal, takesRest bool, err error)
 	Push(ctx context.Context, upstreams map[string][]string) (int, error)
 	Pushes() bool
 	Alive() bool
@@ -107,10 +108,7 @@ const (
 func (g *Gateway) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	g.wakes = newWakes()
-	g.refusals.init()
-	g.upstreams.init()
-	g.remote.init()
+	g.init()
 	loops := []func() error{
 		func() error { return g.patient(ctx, func() error { return g.runConfigure(ctx) }) },
 		func() error { return g.patient(ctx, func() error { return g.runReport(ctx) }) },
@@ -132,6 +130,13 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 	running.Wait()
 	return errors.Join(errs...)
+}
+
+func (g *Gateway) init() {
+	g.wakes = newWakes()
+	g.refusals.init()
+	g.upstreams.init()
+	g.remote.init()
 }
 
 // patient starts a loop again that could not start, because the API server does not answer. An
@@ -188,7 +193,7 @@ func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error
 		case err != nil:
 			return err // another try, with the newest snapshot
 		case len(outcome.Refused) > 0:
-			if err := g.refusals.refuse(snap, outcome.Refused); err != nil {
+			if err := g.refusals.refuse(snap, outcome); err != nil {
 				return err
 			}
 			wake(g.wakes.report)
@@ -208,15 +213,41 @@ func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error
 		if first := !g.serving.Swap(true); first || healed {
 			wake(g.wakes.report)
 		}
+		tried, err := g.tryHeld(ctx, snap)
+		if err != nil {
+			return err
+		}
 		if outcome.Reloaded {
 			// Apply takes no other one before. What changes meanwhile is in the next snapshot.
 			pause(ctx, configureInterval)
 		}
-		if len(g.ports.now()) > 0 {
+		switch {
+		case tried:
+			return kates.Again(configureInterval)
+		case len(g.ports.now()) > 0:
 			return kates.Again(takenInterval)
 		}
 		return nil
 	}
+}
+
+// tryHeld finds a few of the objects at fault in a namespace that is held, or the end of that. It
+// is called between two configurations, so others wait no longer than that takes.
+func (g *Gateway) tryHeld(ctx context.Context, snap *translate.Snapshot) (tried bool, err error) {
+	namespace := g.refusals.turn()
+	if namespace == "" {
+		return false, nil
+	}
+	o := g.translateOptions(snap)
+	o.Refused = g.refusals.inForce(snap, namespace)
+	refused, takesRest, err := g.Nginx.Try(ctx, &translate.Translate(snap, o).Config)
+	if err != nil {
+		return false, err
+	}
+	if g.refusals.tried(snap, namespace, refused, takesRest) {
+		wake(g.wakes.report)
+	}
+	return true, nil
 }
 
 // cannotListen notes where nginx cannot listen. all: it has tried all that objects ask for.
@@ -300,7 +331,7 @@ func (g *Gateway) queries(quiet ...string) (options []kates.RunOption) {
 func (g *Gateway) translateOptions(snap *translate.Snapshot) translate.Options {
 	o := g.Translate
 	o.Now = time.Now()
-	o.Refused = g.refusals.inForce(snap)
+	o.Refused = g.refusals.inForce(snap, "")
 	o.Machine.Taken = g.ports.now()
 	o.Remote = g.remote.endpoints()
 	if service := snap.Services[g.PublishService]; service != nil {

@@ -30,8 +30,8 @@ func (p *ports) due() bool {
 	return len(p.taken) > 0 && !time.Now().Before(p.next)
 }
 
-// setTaken notes where nginx cannot listen: there alone if all were tried, and there, too, if not. It
-// is an error if the configuration did without these already: the next one would be the same.
+// setTaken notes where nginx cannot listen: there alone if all were tried, and there, too, if not.
+// It is an error if the configuration did without these already: the next one would be the same.
 func (p *ports) setTaken(taken []nginx.Taken, all bool) (changed bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

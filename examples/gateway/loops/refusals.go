@@ -15,13 +15,16 @@ import (
 )
 
 // refusals remembers which objects nginx has refused, and which versions it accepted before. The
-// loop of the configuration writes it, and others read it. Each loop has
-// snapshots of its own, so a refusal counts while the object of a snapshot asks for what was
-// refused.
+// loop of the configuration writes it, and others read it. Each loop has snapshots of its own, so a
+// refusal counts while the object of a snapshot asks for what was refused.
 type refusals struct {
-	mu       sync.Mutex
-	refused  map[types.UID]refusal
-	accepted *translate.Snapshot // the newest one that nginx serves, but for what is in refused
+	mu      sync.Mutex
+	refused map[types.UID]refusal
+	holds   holds
+	// accepted is the newest snapshot that nginx serves, but for what is in instead.
+	accepted *translate.Snapshot
+	instead  map[types.UID]translate.Refusal
+	byUID    map[types.UID]kates.Object // of accepted; nil until somebody asks
 }
 
 // refusal is one object that nginx has refused.
@@ -33,21 +36,26 @@ type refusal struct {
 
 func (r *refusals) init() {
 	r.refused, r.accepted = map[types.UID]refusal{}, &translate.Snapshot{}
+	r.holds.init()
 }
 
 // refuse notes what nginx has refused of a snapshot. It is an error if nothing of it is new: the
 // next configuration would be the same.
-func (r *refusals) refuse(snap *translate.Snapshot, refused []nginx.Refusal) error {
+func (r *refusals) refuse(snap *translate.Snapshot, outcome nginx.Outcome) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	news := false
+	news, refused := false, outcome.Refused
 	for _, one := range refused {
+		if at := one.Object.Namespace; r.holds.has(at) { // what it had before is refused, too
+			news = r.holds.empty(at) || news
+			continue
+		}
 		o := find(snap, one.Object.UID)
 		before, again := r.refused[one.Object.UID]
 		switch {
 		case o == nil: // nginx blames what this snapshot has not: a last good Secret, say
 		case !again: // the first time
-			r.refused[o.GetUID()] = refusal{o, one.Message, find(r.accepted, o.GetUID())}
+			r.refused[o.GetUID()] = refusal{o, one.Message, r.served(o.GetUID())}
 			news = true
 		case !same(o, before.object): // another version of it
 			r.refused[o.GetUID()] = refusal{o, one.Message, before.lastGood}
@@ -56,6 +64,9 @@ func (r *refusals) refuse(snap *translate.Snapshot, refused []nginx.Refusal) err
 			r.refused[o.GetUID()] = refusal{o, one.Message, nil}
 			news = true
 		}
+	}
+	for _, one := range outcome.Held {
+		news = r.holds.add(one) || news
 	}
 	if !news {
 		return fmt.Errorf("nginx still refuses the configuration, which has nothing of %s %s/%s any more: %s",
@@ -69,7 +80,9 @@ func (r *refusals) refuse(snap *translate.Snapshot, refused []nginx.Refusal) err
 func (r *refusals) accept(snap *translate.Snapshot) (healed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.accepted = snap
+	r.instead = r.of(snap, "")
+	r.accepted, r.byUID = snap, nil
+	healed = r.holds.ended()
 	for uid, one := range r.refused {
 		if o := find(snap, uid); o == nil || !same(o, one.object) {
 			delete(r.refused, uid) // it is gone, or well
@@ -79,14 +92,37 @@ func (r *refusals) accept(snap *translate.Snapshot) (healed bool) {
 	return healed
 }
 
-// inForce returns the refusals that count for a snapshot: its objects ask for what was refused.
-func (r *refusals) inForce(snap *translate.Snapshot) map[types.UID]translate.Refusal {
+// served returns the version of an object that nginx serves. nil: nothing of it.
+func (r *refusals) served(uid types.UID) kates.Object {
+	if one, ok := r.instead[uid]; ok {
+		return one.LastGood
+	}
+	if r.byUID == nil {
+		r.byUID = map[types.UID]kates.Object{}
+		for o := range objects(r.accepted) {
+			r.byUID[o.GetUID()] = o
+		}
+	}
+	return r.byUID[uid]
+}
+
+// inForce returns the refusals that count for a snapshot: its objects ask for what was refused, or
+// are new in a namespace that is held. The namespace to try, if not empty, is not held.
+func (r *refusals) inForce(snap *translate.Snapshot, try string) map[types.UID]translate.Refusal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := map[types.UID]translate.Refusal{}
+	return r.of(snap, try)
+}
+
+func (r *refusals) of(snap *translate.Snapshot, try string) map[types.UID]translate.Refusal {
+	all := r.holds.of(snap, try, r.served)
 	for uid, one := range r.refused {
 		if o := find(snap, uid); o != nil && same(o, one.object) {
-			all[uid] = translate.Refusal{Version: o.GetResourceVersion(), Message: one.message, LastGood: one.lastGood}
+			now := translate.Refusal{Version: o.GetResourceVersion(), Message: one.message, LastGood: one.lastGood}
+			if held := r.holds.all[o.GetNamespace()]; held != nil && held.empty && o.GetNamespace() != try {
+				now.LastGood = nil
+			}
+			all[uid] = now
 		}
 	}
 	return all

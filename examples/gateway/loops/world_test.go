@@ -153,6 +153,16 @@ func (f *fakeNginx) Apply(_ context.Context, c *nginx.Config) (nginx.Outcome, er
 	return nginx.Outcome{Active: true, Reloaded: reloaded}, nil
 }
 
+// Try takes what it does not refuse.
+func (f *fakeNginx) Try(_ context.Context, c *nginx.Config) ([]nginx.Refusal, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.refuses == nil {
+		return nil, true, nil
+	}
+	return f.refuses(c), true, nil
+}
+
 // Push takes endpoints, also while it takes a configuration.
 func (f *fakeNginx) Push(_ context.Context, upstreams map[string][]string) (int, error) {
 	f.pushing.Lock()

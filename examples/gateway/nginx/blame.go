@@ -16,28 +16,54 @@ type Refusal struct {
 	Message string // of nginx
 }
 
-// most is how many objects one Apply finds at fault. If there are more, the next one finds them.
-const most = 20
+// Hold says that nginx refuses more objects of a namespace than one Apply looks for.
+type Hold struct {
+	Namespace string
+	Message   string // of nginx, about one of them
+}
+
+// verdict is what nginx has against a configuration.
+type verdict struct {
+	refused []Refusal
+	held    []Hold
+	rest    string // what it has against the configuration without these; empty if nothing
+}
+
+const (
+	// most is how many objects one Apply finds at fault. If there are more, the next one finds them.
+	most = 20
+	// few is how many runs of nginx one Apply spends to find those of one namespace.
+	few = 3
+)
 
 // blame finds the objects at fault, and why nginx refuses each: first the one that its message
-// leads to, then, without that one, the next, until nginx takes the rest.
-func (n *Nginx) blame(ctx context.Context, c *Config, message string) (refused []Refusal, err error) {
-	out := map[Object]bool{}
-	for message != "" && len(refused) < most {
-		rest := without(c, out)
-		culprit, ok := suspect(rest, Render(rest, n.render), message)
+// leads to, then, without that one, the next, until nginx takes the rest, or a number is found.
+// nginx names one at a time. A namespace that takes more than a few runs is left out as a whole.
+func (n *Nginx) blame(ctx context.Context, c *Config, message string, enough int) (v verdict, err error) {
+	out, runs := map[Object]bool{}, map[string]int{} // by namespace
+	for v.rest = message; v.rest != "" && len(v.refused) < enough; {
+		rest, before := without(c, out), n.Stats().Checks
+		culprit, ok := suspect(rest, Render(rest, n.render), v.rest)
 		if !ok {
-			if culprit, message, err = n.bisect(ctx, rest, message); err != nil {
-				return nil, err
+			if culprit, v.rest, err = n.bisect(ctx, rest, v.rest); err != nil {
+				return v, err
 			}
 		}
-		refused = append(refused, Refusal{Object: culprit, Message: strings.TrimSpace(atLine.ReplaceAllString(message, ""))})
+		said := strings.TrimSpace(atLine.ReplaceAllString(v.rest, ""))
+		v.refused = append(v.refused, Refusal{Object: culprit, Message: said})
 		out[culprit] = true
-		if message, err = n.check(ctx, Render(without(c, out), n.render).Text); err != nil {
-			return nil, err
+		if at := culprit.Namespace; at != "" && runs[at] >= few {
+			v.held = append(v.held, Hold{Namespace: at, Message: said})
+			for _, o := range sources(c) {
+				out[o] = out[o] || o.Namespace == at
+			}
 		}
+		if v.rest, err = n.check(ctx, Render(without(c, out), n.render).Text); err != nil {
+			return v, err
+		}
+		runs[culprit.Namespace] += n.Stats().Checks - before
 	}
-	return refused, nil
+	return v, nil
 }
 
 var (

@@ -1,6 +1,7 @@
 package nginx
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -55,6 +56,52 @@ func TestObjectsThatNginxRefusesAreAllNamedAndTheLastConfigurationServesOn(t *te
 		out.Refused[0].Object: true, out.Refused[1].Object: true, out.Refused[2].Object: true,
 	})
 	assert.True(t, s.apply(without).Active)
+}
+
+// Of one namespace a few are named, and the rest of it is held. Another one has its own.
+func TestANamespaceOfManyObjectsAtFaultIsHeld(t *testing.T) {
+	s := open(t, nil)
+	var locations []Location
+	for i := range 50 {
+		for _, namespace := range []string{"attacker", "other", "victim"} {
+			if namespace == "other" && i >= 2 || namespace == "victim" && i >= 1 {
+				continue
+			}
+			rule := to("up")
+			rule.Source = Object{Kind: "Ingress", Namespace: namespace, Name: fmt.Sprint("i-", i)}
+			if namespace != "victim" {
+				rule.RequestHeaders.Set = []HeaderValue{{"X-Long", strings.Repeat("x", 5000)}}
+			}
+			locations = append(locations, at(Exact, fmt.Sprintf("/%s/%d", namespace, i), rule))
+		}
+	}
+	c := s.config(s.server("g.example.com", locations...))
+	out := s.apply(c)
+	of := map[string]int{}
+	for _, r := range out.Refused {
+		of[r.Object.Namespace]++
+	}
+	assert.Equal(t, map[string]int{"attacker": few + 1, "other": 2}, of)
+	require.Len(t, out.Held, 1)
+	assert.Equal(t, "attacker", out.Held[0].Namespace)
+	assert.NotEmpty(t, out.Held[0].Message)
+	assert.Equal(t, 1+few+1+2, s.Stats().Checks)
+	assert.Equal(t, out, s.apply(c), "it is not asked again")
+	assert.Equal(t, 1+few+1+2, s.Stats().Checks)
+
+	refused, takesRest, err := s.Try(t.Context(), c)
+	require.NoError(t, err)
+	assert.Len(t, refused, few)
+	assert.False(t, takesRest)
+	leftOut := map[Object]bool{}
+	for _, o := range sources(c) {
+		leftOut[o] = o.Namespace == "attacker"
+	}
+	refused, takesRest, err = s.Try(t.Context(), without(c, leftOut))
+	require.NoError(t, err)
+	assert.Len(t, refused, 2)
+	assert.True(t, takesRest)
+	assert.False(t, s.Alive(), "nothing of that serves")
 }
 
 func TestAPathThatNginxRefusesIsTheFaultOfItsObjectsAlone(t *testing.T) {

@@ -28,8 +28,10 @@
 //
 // Whoever may write one object must harm no other. Texts of objects are quoted (quote.go), regular
 // expressions are bounded, and each line of the configuration knows its object, so that nginx'
-// message names the one at fault (blame.go). An address at which nginx cannot listen is found
-// before nginx is reloaded (taken.go). The tests in attack_test.go try to break that.
+// message names the one at fault (blame.go). Of a namespace with many at fault a few are looked
+// for, so that others need not wait: [Outcome] says that the rest is held, and [Nginx.Try] finds
+// it. An address at which nginx cannot listen is found before nginx is reloaded (taken.go). The
+// tests in attack_test.go try to break that.
 //
 // # What is not here
 //

@@ -33,7 +33,7 @@ func TestEndpointsChangeWithoutAReload(t *testing.T) {
 	c.Upstreams["up"] = nil
 	s.apply(c)
 	assert.Equal(t, 503, s.get("http://e.example.com/").StatusCode)
-	assert.Equal(t, Stats{Hash: s.Stats().Hash, Starts: 1, Pushed: 21, LastReload: s.Stats().LastReload, LastDuration: s.Stats().LastDuration}, s.Stats())
+	assert.Equal(t, Stats{Hash: s.Stats().Hash, Starts: 1, Checks: 1, Pushed: 21, LastReload: s.Stats().LastReload, LastDuration: s.Stats().LastDuration}, s.Stats())
 }
 
 func TestWithoutLuaEndpointsChangeByAReload(t *testing.T) {

@@ -60,7 +60,7 @@ type Nginx struct {
 // refusals of a configuration, by its hash.
 type refusals struct {
 	hash string
-	all  []Refusal
+	verdict
 }
 
 // Stats are counts since Open, and the last state.
@@ -69,6 +69,7 @@ type Stats struct {
 	Starts       int
 	Reloads      int
 	Refused      int           // configurations
+	Checks       int           // runs of nginx that check one
 	Pushed       int           // upstreams whose endpoints were sent
 	LastReload   time.Time     // or start
 	LastDuration time.Duration // of that
@@ -85,6 +86,9 @@ type Outcome struct {
 	Again time.Duration
 	// Refused has the objects at fault if nginx refuses the configuration. The last one serves on.
 	Refused []Refusal
+	// Held has the namespaces of which more objects are at fault than Apply looks for: others must
+	// not wait for that. The caller leaves out what has changed in them, and has Try find the rest.
+	Held []Hold
 	// Taken is where nginx cannot listen. The last configuration serves on, and the caller leaves
 	// out the servers there.
 	Taken []Taken
@@ -206,7 +210,7 @@ func (n *Nginx) Apply(ctx context.Context, c *Config) (out Outcome, err error) {
 			return out, err
 		}
 	}
-	if out.Refused = n.refused.all; len(out.Refused) > 0 {
+	if out.Refused, out.Held = n.refused.refused, n.refused.held; len(out.Refused) > 0 {
 		if !running {
 			if err := n.startLast(ctx); err != nil { // the next Apply, without these objects, starts it
 				n.log.Error("nginx does not start with the last configuration", "error", err)
@@ -254,13 +258,28 @@ func (n *Nginx) examine(ctx context.Context, c *Config, r Rendering) ([]Taken, e
 		return []Taken{taken}, nil
 	}
 	n.note(func(s *Stats) { s.Refused++ })
-	all, err := n.blame(ctx, c, message)
+	v, err := n.blame(ctx, c, message, most)
 	if err != nil {
 		return nil, err
 	}
-	n.log.Error("nginx refuses a configuration: the last one serves on", "message", message, "because of", names(all))
-	n.refused = refusals{hash: r.Hash, all: all}
+	n.log.Error("nginx refuses a configuration: the last one serves on", "message", message, "because of", names(v.refused))
+	n.refused = refusals{r.Hash, v}
 	return nil, nil
+}
+
+// Try has nginx check a configuration that is not to serve yet. It returns a few objects at fault,
+// and whether nginx takes the rest. It is for the goroutine of Apply.
+func (n *Nginx) Try(ctx context.Context, c *Config) (refused []Refusal, takesRest bool, err error) {
+	defer n.remove("candidate.conf")
+	if err := n.writeCertificates(c); err != nil {
+		return nil, false, err
+	}
+	message, err := n.check(ctx, Render(c, n.render).Text)
+	if _, taken := refusedAddress(message); err != nil || message == "" || taken {
+		return nil, err == nil, err // Apply finds out about addresses
+	}
+	v, err := n.blame(ctx, c, message, few)
+	return v.refused, err == nil && v.rest == "" && len(v.held) == 0, err
 }
 
 // activate puts a configuration into place, and starts or reloads nginx.

@@ -183,6 +183,7 @@ func (n *Nginx) check(ctx context.Context, text []byte) (message string, err err
 	if err := write(path, text); err != nil {
 		return "", fmt.Errorf("write a configuration: %w", err)
 	}
+	n.note(func(s *Stats) { s.Checks++ })
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, n.found.binary, "-t", "-q", "-e", "stderr", "-c", path).CombinedOutput()

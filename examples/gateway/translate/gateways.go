@@ -207,7 +207,7 @@ func (t *translation) programmed(g *gateway) metav1.Condition {
 	case !holds(g.accepted):
 		return isFalse(programmed, gatewayv1.GatewayReasonInvalid, "the Gateway is not accepted")
 	case refused != "":
-		return isFalse(programmed, gatewayv1.GatewayReasonInvalid, "nginx refuses it: %s", refused)
+		return isFalse(programmed, gatewayv1.GatewayReasonInvalid, "%s", refused)
 	case g.unaddressed.Reason != "":
 		return g.unaddressed
 	case !served:

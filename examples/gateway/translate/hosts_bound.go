@@ -9,8 +9,8 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// boundHosts leaves out hosts for which nginx has no room. Its tables spread hosts over buckets by a
-// hash that anybody can compute, and a bucket has a bound. Hosts of the oldest objects stay.
+// boundHosts leaves out hosts for which nginx has no room. Its tables spread hosts over buckets by
+// a hash that anybody can compute, and a bucket has a bound. Hosts of the oldest objects stay.
 func (t *translation) boundHosts() {
 	all := make([]listener, 0, len(t.table))
 	for l := range t.table {

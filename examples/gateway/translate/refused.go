@@ -14,14 +14,25 @@ func (t *translation) current(o kates.Object) kates.Object {
 	if refusal.LastGood != nil {
 		served = "its last good version is served"
 	}
-	t.problem(o, "Refused", "nginx refuses it, and %s: %s", served, refusal.Message)
+	reason := "Refused"
+	if refusal.Held {
+		reason = "Held"
+	}
+	t.problem(o, reason, "%s, and %s: %s", refusal.what(), served, refusal.Message)
 	return refusal.LastGood
 }
 
-// refusal is what nginx said when it refused this version of an object. It is empty if it did not.
+func (r Refusal) what() string {
+	if r.Held {
+		return "nginx refuses others of its namespace"
+	}
+	return "nginx refuses it"
+}
+
+// refusal says why this version of an object is not served. It is empty if nginx did not refuse it.
 func (t *translation) refusal(o kates.Object) string {
 	if r, refused := t.Refused[o.GetUID()]; refused && r.Version == o.GetResourceVersion() {
-		return r.Message
+		return r.what() + ": " + r.Message
 	}
 	return ""
 }

@@ -34,7 +34,7 @@ func (t *translation) route(observedRoute *gatewayv1.HTTPRoute, gateways map[typ
 	for _, p := range parents {
 		accepted := t.attach(served, rules, p, gateways[parentOf(observedRoute, p)])
 		if refusal := t.refusal(observedRoute); refusal != "" {
-			accepted = isFalse(gatewayv1.RouteConditionAccepted, gatewayv1.RouteReasonUnsupportedValue, "nginx refuses it: %s", refusal)
+			accepted = isFalse(gatewayv1.RouteConditionAccepted, gatewayv1.RouteReasonUnsupportedValue, "%s", refusal)
 		} else {
 			t.complain(observedRoute, accepted)
 		}

@@ -38,7 +38,7 @@ func (t *translation) certificate(namespace, secret string) (id string, err erro
 	}
 	s, _ := t.current(found).(*corev1.Secret)
 	if s == nil {
-		return "", fmt.Errorf("nginx refuses the Secret %s: %s", name, t.Refused[found.UID].Message)
+		return "", fmt.Errorf("the Secret %s is not served: %s", name, t.refusal(found))
 	}
 	t.report(found) // so that the end of its problems is told
 	pair, err := keyPairOf(s)

@@ -140,7 +140,7 @@ func TestASecretThatNginxRefusesIsServedAsItLastWas(t *testing.T) {
 
 	tr = withSecrets(t, refused("8", nil), bad)
 	_, err = tr.certificate("prod", "s")
-	assert.EqualError(t, err, "nginx refuses the Secret prod/s: ee key too small")
+	assert.EqualError(t, err, "the Secret prod/s is not served: nginx refuses it: ee key too small")
 	assert.Equal(t, []Problem{{"Refused", "nginx refuses it, and nothing of it is served: ee key too small"}}, tr.report(bad).Problems)
 
 	tr = withSecrets(t, refused("6", nil), good)

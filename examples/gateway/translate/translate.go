@@ -64,7 +64,7 @@ type Options struct {
 	Endpoint func(address string) string
 	// Remote has endpoints of other clusters, by Service.
 	Remote map[types.NamespacedName][]*discoveryv1.EndpointSlice
-	// ReportsOnly: the configuration is not wanted, so no endpoints are looked at.
+	// ReportsOnly: the configuration is not wanted, so it has no endpoints.
 	ReportsOnly bool
 	// Refused has the objects that nginx has refused, by UID. A refusal counts for the
 	// version that the snapshot has.
@@ -75,6 +75,9 @@ type Options struct {
 type Refusal struct {
 	Version string // the resource version of the object that it counts for
 	Message string // of nginx
+	// Held: the message is about another object of the namespace. Nothing of the namespace that is
+	// new is served until nginx has checked all of that.
+	Held bool
 	// LastGood is the last version that nginx took: it is served instead. nil: none.
 	LastGood kates.Object
 }
