@@ -13,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
 	"github.com/kates-go/kates/examples/gateway/translate"
+	"github.com/kates-go/kates/fleet"
 	"github.com/kates-go/kates/kates/katestest"
 )
 
@@ -86,6 +87,51 @@ func TestATakenPortStopsNobodyElse(t *testing.T) {
 		calls := n.called()
 		settle()
 		assert.Equal(t, calls, n.called(), "it comes to rest")
+	})
+}
+
+// A report needs no configuration, and other endpoints need no report.
+func TestWhoseEndpointsAreOnTheMachineIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, n, reports := newWorld(t), &fakeNginx{pushes: true}, &manyReports{}
+		_, _ = w.start(n, func(g *Gateway) { reports.Reports, g.Reports = g.Reports, reports })
+		settle()
+		changes, _ := n.changes()
+		calls := n.called()
+		w.put(strings.ReplaceAll(endpointSlice, "10.0.0.1", "169.254.169.254"))
+		settle()
+		assert.Equal(t, []string{"EndpointsLeftOut"}, w.events())
+		_, last := n.endpoints()
+		assert.Empty(t, last["shop.web.80"])
+		written := reports.n.Load()
+		w.put(strings.ReplaceAll(endpointSlice, "10.0.0.1", "10.0.0.2"))
+		settle()
+		assert.Equal(t, []string{"EndpointsLeftOut", "Resolved"}, w.events())
+		assert.Equal(t, written+1, reports.n.Load())
+		w.put(strings.ReplaceAll(endpointSlice, "10.0.0.1", "10.0.0.3"))
+		settle()
+		assert.Equal(t, written+1, reports.n.Load())
+		after, _ := n.changes()
+		assert.Equal(t, changes, after)
+		assert.Equal(t, calls, n.called(), "nginx is not asked")
+	})
+}
+
+func TestWhoseEndpointsOfOtherClustersAreOnTheMachineIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, n := newWorld(t), &fakeNginx{pushes: true}
+		f, err := fleet.New(fleet.Options{})
+		require.NoError(t, err)
+		t.Cleanup(f.Close)
+		east := w.cluster(f, "east")
+		_, _ = w.start(n, func(g *Gateway) { g.Clusters = f })
+		settle()
+		assert.Empty(t, w.events())
+		for _, address := range []string{"127.0.0.1", "10.9.0.2"} {
+			require.NoError(t, east.Client(t).Upsert(t.Context(), nil, slice(address), nil))
+			settle()
+		}
+		assert.Equal(t, []string{"EndpointsLeftOut", "Resolved"}, w.events())
 	})
 }
 

@@ -24,6 +24,7 @@ type remote struct {
 
 	mu       sync.Mutex
 	services map[types.NamespacedName][]*discoveryv1.EndpointSlice
+	leftOut  bool // endpoints of services are left out
 }
 
 func (r *remote) init() {
@@ -40,7 +41,9 @@ func (r *remote) endpoints() map[types.NamespacedName][]*discoveryv1.EndpointSli
 func (g *Gateway) watchClusters(ctx context.Context) error {
 	missing := map[string]string{}
 	return fleet.Run(ctx, g.Clusters, func(_ context.Context, snap *elsewhere) error {
-		g.remote.take(snap)
+		if g.remote.take(snap, g.Translate.LeavesOut) {
+			wake(g.wakes.report)
+		}
 		if g.Nginx.Pushes() {
 			wake(g.wakes.push)
 		} else {
@@ -61,19 +64,24 @@ func (g *Gateway) slices() kates.Query {
 	return kates.Query{Name: "Slices"}
 }
 
-func (r *remote) take(snap *elsewhere) {
+// take takes what the other clusters have. It reports whether reports are concerned: endpoints are
+// left out, or were.
+func (r *remote) take(snap *elsewhere, leavesOut func(*discoveryv1.EndpointSlice) bool) bool {
+	leftOut := false
 	services := map[types.NamespacedName][]*discoveryv1.EndpointSlice{}
 	for _, s := range snap.Slices {
 		service := types.NamespacedName{Namespace: s.Object.Namespace, Name: s.Object.Labels[discoveryv1.LabelServiceName]}
 		services[service] = append(services[service], s.Object)
+		leftOut = leftOut || leavesOut(s.Object)
 	}
 	r.mu.Lock()
-	first := r.services == nil
-	r.services = services
+	first, did := r.services == nil, r.leftOut
+	r.services, r.leftOut = services, leftOut
 	r.mu.Unlock()
 	if first {
 		close(r.known)
 	}
+	return leftOut || did
 }
 
 // logMissing logs which clusters are missing that were not, and the other way round.

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
@@ -272,7 +273,7 @@ func (g *Gateway) runReport(ctx context.Context) error {
 	expiry := time.NewTicker(expiryInterval)
 	defer expiry.Stop()
 	for {
-		err := kates.Run(ctx, g.Client, g.report, append(g.queries("Slices"), g.Lease,
+		err := kates.Run(ctx, g.Client, g.report, append(g.reportQueries(), g.Lease,
 			kates.WithName("reports"), kates.WithInterval(reportInterval), kates.WithQuietOwnWrites(),
 			kates.WithTriggers(g.wakes.report), kates.WithTriggers(expiry.C))...)
 		if !errors.Is(err, kates.ErrLeadershipLost) {
@@ -321,6 +322,19 @@ func (g *Gateway) queries(quiet ...string) (options []kates.RunOption) {
 	for _, q := range g.Queries {
 		if slices.Contains(quiet, q.Name) {
 			q.Signal = func(_, _ kates.Object) bool { return false }
+		}
+		options = append(options, q)
+	}
+	return options
+}
+
+// reportQueries are those of the reports. Of EndpointSlices they need only those with endpoints
+// that are left out: all others are none of a report.
+func (g *Gateway) reportQueries() (options []kates.RunOption) {
+	leftOut := g.Translate.LeavesOut
+	for _, q := range g.Queries {
+		if q.Name == "Slices" {
+			q.Signal = kates.SignalOf(func(old, current *discoveryv1.EndpointSlice) bool { return leftOut(old) || leftOut(current) })
 		}
 		options = append(options, q)
 	}

@@ -46,6 +46,47 @@ func TestNoEndpointIsOnThisMachine(t *testing.T) {
 	assert.Contains(t, Translate(home, demonstration).Config.Upstreams["prod.web.80"], "127.0.0.1:8080")
 }
 
+func TestWhoUsesEndpointsThatAreLeftOutIsTold(t *testing.T) {
+	local := func(n int, port string) (all []string) {
+		for i := range n {
+			all = append(all, fmt.Sprintf("{addresses: [127.0.%s.%d]}", port, i))
+		}
+		return all
+	}
+	// Five Services: the first has many endpoints on the machine, of which one appears twice.
+	objects := []string{ourClass, cluster, gatewayOf("edge", `{name: http, port: 80, protocol: HTTP}`),
+		slice("none", "{addresses: [10.0.0.1]}", "{addresses: [127.0.0.1], conditions: {ready: false}}")}
+	var paths []string
+	for i, n := range []int{100, 3, 1, 1} {
+		service := fmt.Sprint("local-", i)
+		objects = append(objects, strings.ReplaceAll(webService, "name: web", "name: "+service),
+			strings.ReplaceAll(slice(service, append(local(n, fmt.Sprint(i)), fmt.Sprintf("{addresses: [127.0.%d.0]}", i), "{addresses: [10.0.0.1]}")...), "service-name: web", "service-name: "+service))
+		paths = append(paths, to(fmt.Sprint("/", i), "Prefix", service))
+	}
+	objects = append(objects, ingressOf("many", "rules:\n"+rule("a.example.com", paths...)), ingressOf("none", "rules:\n"+rule("b.example.com", to("/", "Prefix", "web"))),
+		routeOf("route", toEdge, `backendRefs: [{name: local-2, port: 80}, {name: web, port: 80}]`))
+	snap := snapshotOf(t, objects...)
+	const left = "EndpointsLeftOut: endpoints of prod.local-%d.80 (namespace.Service.port) are left out, since they are on the gateway's machine: %s"
+	for _, o := range []Options{{}, {ReportsOnly: true}} {
+		d := Translate(snap, o)
+		assert.Equal(t, []string{
+			fmt.Sprintf(left, 0, "127.0.0.0, 127.0.0.1, 127.0.0.10 and 97 more"), fmt.Sprintf(left, 1, "127.0.1.0, 127.0.1.1, 127.0.1.2"), fmt.Sprintf(left, 2, "127.0.2.0"),
+		}, problemsOf(d, "Ingress", "prod/many"), "of a few Services, and of each a few")
+		assert.Equal(t, []string{fmt.Sprintf(left, 2, "127.0.2.0")}, problemsOf(d, "HTTPRoute", "prod/route"))
+		assert.Empty(t, problemsOf(d, "Ingress", "prod/none"))
+	}
+	assert.Empty(t, Translate(snap, Options{ReportsOnly: true}).Config.Upstreams)
+	demonstration := func(address string) string { return address }
+	assert.Empty(t, problemsOf(Translate(snap, Options{Endpoint: demonstration}), "Ingress", "prod/many"))
+
+	o := Options{Machine: Machine{Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.7")}}}
+	for address, want := range map[string]bool{"127.0.0.1": true, "fe80::1%eth0": true, "192.0.2.7": true, "10.0.0.1": false, "x": false} {
+		s := &discoveryv1.EndpointSlice{Endpoints: []discoveryv1.Endpoint{{}, {Addresses: []string{"10.0.0.2"}}, {Addresses: []string{address}}}}
+		assert.Equal(t, want, o.LeavesOut(s), address)
+	}
+	assert.False(t, o.LeavesOut(nil))
+}
+
 func TestAListenerHasNoPortOfTheGatewayAndNoneThatIsTaken(t *testing.T) {
 	const taken = "nginx cannot listen at 0.0.0.0:9000: address already in use"
 	snap := snapshotOf(t, cluster, gatewayOf("edge",

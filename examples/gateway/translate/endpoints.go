@@ -42,8 +42,11 @@ func (t *translation) upstream(namespace, service string, port backendPort) (id 
 	}
 	// No part of the ID has a dot, so it stands for one port of one Service.
 	id = namespace + "." + service + "." + strconv.Itoa(int(found.Port))
-	if _, done := t.config.Upstreams[id]; !done && !t.ReportsOnly {
-		t.config.Upstreams[id] = t.endpoints(key, found.Name)
+	if _, done := t.leftOut[id]; !done {
+		list, leftOut := t.endpoints(key, found.Name)
+		if t.leftOut[id] = leftOut; !t.ReportsOnly {
+			t.config.Upstreams[id] = list
+		}
 	}
 	return id, nil
 }
@@ -68,8 +71,9 @@ func portOf(s *corev1.Service, port backendPort) (*corev1.ServicePort, error) {
 
 // endpoints returns the endpoints of a Service's port, which slices know by its name. They are
 // those that kube-proxy would use: the ready ones, and if there is none, those that are
-// terminating and still serve (KEP-1669).
-func (t *translation) endpoints(service types.NamespacedName, port string) []string {
+// terminating and still serve (KEP-1669). It also returns the addresses of those on this machine,
+// which are left out.
+func (t *translation) endpoints(service types.NamespacedName, port string) (all, leftOut []string) {
 	home := &endpoints{change: t.Endpoint, machine: &t.Machine}
 	for _, slice := range t.slicesOf(service) {
 		home.add(slice, port)
@@ -85,8 +89,12 @@ func (t *translation) endpoints(service types.NamespacedName, port string) []str
 	if len(ready) == 0 {
 		ready = append(home.ending, away.ending...)
 	}
-	slices.Sort(ready)
-	return slices.Compact(ready)
+	return compact(ready), compact(append(home.leftOut, away.leftOut...))
+}
+
+func compact(all []string) []string {
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // slicesOf returns the EndpointSlices of a Service. They are grouped once in a translation.
@@ -105,6 +113,7 @@ type endpoints struct {
 	machine *Machine
 	ready   []endpoint
 	ending  []string // terminating, and serving
+	leftOut []string // addresses of this machine
 }
 
 type endpoint struct {
@@ -130,18 +139,23 @@ func (e *endpoints) add(slice *discoveryv1.EndpointSlice, port string) {
 			address = e.change(address)
 		}
 		ip, err := netip.ParseAddr(address)
-		if err != nil || ip.Zone() != "" || e.change == nil && e.machine.local(ip) {
+		if err != nil {
 			continue
 		}
 		at := netip.AddrPortFrom(ip, number).String()
-		switch c := from.Conditions; {
-		case c.Ready == nil || *c.Ready:
+		c := from.Conditions
+		ready, ending := c.Ready == nil || *c.Ready, c.Serving != nil && *c.Serving && c.Terminating != nil && *c.Terminating
+		switch {
+		case !ready && !ending:
+		case ip.Zone() != "" || e.change == nil && e.machine.local(ip):
+			e.leftOut = append(e.leftOut, ip.String())
+		case ready:
 			one := endpoint{at: at}
 			if from.Hints != nil {
 				one.zones = from.Hints.ForZones
 			}
 			e.ready = append(e.ready, one)
-		case c.Serving != nil && *c.Serving && c.Terminating != nil && *c.Terminating:
+		default:
 			e.ending = append(e.ending, at)
 		}
 	}

@@ -109,7 +109,9 @@ func (t *translation) backend(in *ingress, p ingressPath) (id string, err error)
 	if service == nil {
 		return "", errors.New("a backend that is no Service is not served")
 	}
-	return t.upstream(in.Namespace, service.Name, backendPort{name: service.Port.Name, number: service.Port.Number})
+	id, err = t.upstream(in.Namespace, service.Name, backendPort{name: service.Port.Name, number: service.Port.Number})
+	t.tellLeftOut(in.Ingress, id)
+	return id, err
 }
 
 // target is what a canary takes a share of. It is of one namespace, so that nobody takes requests

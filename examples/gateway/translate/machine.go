@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
+	"github.com/kates-go/kates/kates"
 )
 
 // Machine is what objects get nothing of, since it is the gateway's own, or somebody else's.
@@ -24,6 +27,44 @@ func (m *Machine) local(ip netip.Addr) bool {
 	ip = ip.Unmap()
 	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || ip.IsMulticast() ||
 		ip == broadcast || slices.Contains(m.Addresses, ip)
+}
+
+// LeavesOut reports whether an EndpointSlice has an endpoint on this machine.
+func (o *Options) LeavesOut(s *discoveryv1.EndpointSlice) bool {
+	return o.Endpoint == nil && s != nil && slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool {
+		if len(e.Addresses) == 0 {
+			return false
+		}
+		ip, err := netip.ParseAddr(e.Addresses[0])
+		return err == nil && (ip.Zone() != "" || o.Machine.local(ip))
+	})
+}
+
+// mostLeftOut is of how many Services an object is told that endpoints are left out, and of how
+// many endpoints of each.
+const mostLeftOut = 3
+
+// tellLeftOut says of an object which endpoints of an upstream that it names are left out.
+func (t *translation) tellLeftOut(o kates.Object, upstream string) {
+	const reason = "EndpointsLeftOut"
+	all := t.leftOut[upstream]
+	if len(all) == 0 {
+		return
+	}
+	told := 0
+	for _, p := range t.report(o).Problems {
+		if p.Reason == reason {
+			told++
+		}
+	}
+	if told == mostLeftOut {
+		return
+	}
+	text := strings.Join(all[:min(len(all), mostLeftOut)], ", ")
+	if more := len(all) - mostLeftOut; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	t.problem(o, reason, "endpoints of %s (namespace.Service.port) are left out, since they are on the gateway's machine: %s", upstream, text)
 }
 
 var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})

@@ -145,6 +145,7 @@ func (t *translation) backendOf(r *gatewayv1.HTTPRoute, ref *gatewayv1.BackendRe
 			return bad(gatewayv1.RouteReasonUnsupportedProtocol, "appProtocol %s of port %d is not served", protocol, p.Port)
 		}
 	}
+	t.tellLeftOut(r, id)
 	return id, nil
 }
 

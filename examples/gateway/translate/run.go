@@ -26,12 +26,13 @@ type translation struct {
 	reports  map[types.UID]*Report
 	leaves   map[string]*x509.Certificate // the host's own, by the ID of the certificate
 	slices   map[types.NamespacedName][]*discoveryv1.EndpointSlice
+	leftOut  map[string][]string // addresses of endpoints on this machine, by upstream's ID
 }
 
 func newTranslation(snap *Snapshot, o Options) *translation {
 	return &translation{
 		Options: o, snap: snap, owners: map[place]owner{}, table: table{}, reports: map[types.UID]*Report{},
-		leaves: map[string]*x509.Certificate{},
+		leaves: map[string]*x509.Certificate{}, leftOut: map[string][]string{},
 		config: nginx.Config{Upstreams: map[string][]string{}, Certificates: map[string]nginx.Certificate{}},
 	}
 }
