@@ -56,6 +56,12 @@ func TestAnObjectHasFewRegularExpressions(t *testing.T) {
 			assert.Equal(t, 500, l.Rules[0].Status, "the rule is not served as it is written")
 		}
 	}
+
+	ten := strings.Replace(fmt.Sprintf(match, strings.Join(headers[1:], ", ")), "/a", "/c", 1)
+	d = Translate(snapshotOf(t, cluster, gatewayOf("edge", `{name: http, port: 80, protocol: HTTP}`), routeOf("route", toEdge,
+		"matches: ["+matches+", "+strings.Replace(matches, "/a", "/b", 1)+", "+ten+"]"+backend)), Options{})
+	assert.Equal(t, regexesOfObject, regexesOf(d))
+	assert.Empty(t, problemsOf(d, "HTTPRoute", "prod/route"), "as many as it may have")
 }
 
 func TestAHostHasFewRegularExpressionsAndOlderObjectsHaveThem(t *testing.T) {
