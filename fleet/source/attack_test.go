@@ -100,6 +100,41 @@ func TestWhoHasANameKeepsItWhenTheSourceRunsAgain(t *testing.T) {
 	})
 }
 
+// Every text that an object of a namespace may choose says that it is of another one.
+func TestANameWithANamespaceIsNotClaimedFromAnother(t *testing.T) {
+	const evil = "evil"
+	for _, text := range []string{"x/a", "/x/a", "../x/a", "a", "x/a/value", "evil/../x/a"} {
+		s := secret(evil, text, map[string]string{clusterAPILabel: text, "name": text}, map[string]string{"name": text, "kubeconfig": "", "value": ""})
+		s.Type = clusterAPIType
+		s.Name += clusterAPISuffix
+		var names []string
+		for _, form := range []SecretForm{Kubeconfigs, ClusterAPI} {
+			made, err := newSecrets(&kates.Client{}, SecretOptions{Form: form})
+			must(t, err)
+			for _, m := range made.members([]*kates.Secret{s}) {
+				names = append(names, m.Name)
+			}
+		}
+		o, p := fluxObject("Kustomization", text, secretRef(text, text)), profile(text, "accessProviders", nil)
+		o.SetNamespace(evil)
+		p.SetNamespace(evil)
+		for _, m := range (&flux{}).members(&fluxSnapshot{Kustomizations: []*kates.Unstructured{o}}) {
+			names = append(names, m.Name)
+		}
+		for _, m := range (&profiles{}).members(&profileSnapshot{Profiles: []*kates.Unstructured{p}}) {
+			names = append(names, m.Name)
+		}
+		if len(names) != 4 {
+			t.Errorf("%q: not each source has a cluster: %q", text, names)
+		}
+		for _, name := range names {
+			if !strings.HasPrefix(name, evil+"/") {
+				t.Errorf("%q has the name %q", text, name)
+			}
+		}
+	}
+}
+
 func TestArgoCDsSecretsAreReadInItsOwnNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		evil := contender("evil", "prod", 9)
@@ -305,7 +340,11 @@ func TestAProfileSetsNoVariableThatChoosesCodeFilesOrAddresses(t *testing.T) {
 		}
 	}
 	ignored := providers[0]
-	if _, err := ignored.connect(server("https://a", "extensions", []any{extension(profileEnv, map[string]any{"PATH": "x"})}), terms{}); err != nil {
+	c, err := ignored.connect(server("https://a", "extensions", []any{extension(profileEnv, map[string]any{"PATH": "x"})}), terms{})
+	if err != nil {
 		t.Errorf("a variable that is ignored is refused: %v", err)
+	}
+	if set := c.config.ExecProvider.Env; len(set) > 0 {
+		t.Errorf("variables that are ignored are set: %v", set)
 	}
 }
