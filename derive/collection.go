@@ -73,7 +73,6 @@ type cell[K comparable, V any] struct {
 // entry is a key of a collection while the key is there.
 type entry[K comparable, V any] struct {
 	question
-	row  int32
 	cell *cell[K, V] // nil: the function has returned Skip, or the entry has just gone
 	of   *collection[K, V]
 }
@@ -151,7 +150,7 @@ func (c *collection[K, V]) own(of *core) {
 
 // find returns the entry of a key, nil if there is none.
 func (c *collection[K, V]) find(k K) *entry[K, V] {
-	row, ok := c.table.rows[k]
+	row, ok := c.table.row(k)
 	if !ok || int(row) >= len(c.entries) {
 		return nil
 	}
@@ -178,9 +177,7 @@ func (c *collection[K, V]) cells() iter.Seq[*cell[K, V]] {
 // place puts an entry into its row.
 func (c *collection[K, V]) place(row int32, e *entry[K, V]) {
 	e.row, e.of = row, c
-	for int(row) >= len(c.entries) {
-		c.entries = append(c.entries, nil)
-	}
+	c.entries = reaching(c.entries, row, nil)
 	c.entries[row] = e
 }
 
@@ -253,13 +250,41 @@ func (c *collection[K, V]) errorOf(x *cell[K, V]) error {
 }
 
 func (c *collection[K, V]) settle() {
-	clear(c.changed)
-	if c.changed = c.changed[:0]; cap(c.changed) > 1024 {
-		c.changed = nil
-	}
+	c.changed = emptied(c.changed)
 	if c.owner {
 		c.table.settle()
 	}
+}
+
+// reaching returns a list that has an element at a row; those that it did not have are none.
+func reaching[T any](list []T, row int32, none T) []T {
+	for int(row) >= len(list) {
+		list = append(list, none)
+	}
+	return list
+}
+
+// block has elements that come at once, up to 64 in one allocation. The memory of all of them stays
+// as long as one does.
+type block[T any] []T
+
+// take returns an element. So many are still to come, this one included.
+func (b *block[T]) take(coming int) *T {
+	if len(*b) == 0 {
+		*b = make([]T, min(64, coming))
+	}
+	x := &(*b)[0]
+	*b = (*b)[1:]
+	return x
+}
+
+// emptied returns a list without elements, which holds nothing. It keeps the memory of a short list.
+func emptied[T any](list []T) []T {
+	if cap(list) > 1024 {
+		return nil
+	}
+	clear(list)
+	return list[:0]
 }
 
 func (c *collection[K, V]) reset() {

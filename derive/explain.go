@@ -48,8 +48,9 @@ func (g *Graph[S]) Explain(node, key string) Explanation {
 	return none
 }
 
-// explained returns what is known of an entry. run finds the run that made a key, if a function did.
-func (c *collection[K, V]) explained(key string, run func(K) *runner) (x Explanation, found bool) {
+// explained returns what is known of an entry. run finds the run that made it, if a function did.
+// Nothing here searches a table, which would write to it: other goroutines explain meanwhile.
+func (c *collection[K, V]) explained(key string, run func(*entry[K, V]) *runner) (x Explanation, found bool) {
 	for _, e := range c.entries {
 		if e == nil || e.cell == nil || keyText(e.cell.key) != key {
 			continue
@@ -58,7 +59,7 @@ func (c *collection[K, V]) explained(key string, run func(K) *runner) (x Explana
 			x.Err = e.cell.fault.err
 		}
 		if run != nil {
-			x.explainRun(run(e.cell.key))
+			x.explainRun(run(e))
 		}
 		x.AskedBy = c.c.askersOf(&e.question)
 		return x, true
@@ -90,7 +91,7 @@ func (c *core) askersOf(q *question) (by []string) {
 }
 
 func (m *mapped[K, V, W]) explain(key string) (Explanation, bool) {
-	return m.explained(key, func(k K) *runner { return m.runner(m.table.rows[k]) })
+	return m.explained(key, func(e *entry[K, W]) *runner { return m.runner(e.row) })
 }
 
 // rowText names an entry by its input: the function may have returned Skip.

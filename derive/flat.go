@@ -1,5 +1,7 @@
 package derive
 
+import "slices"
+
 // FlatMap makes any number of entries of each entry of a collection: the function calls put with a
 // key and a value for each. An entry's key is [From]: the key of the input, and the key that put
 // got. A key that is put twice in one run makes that entry invalid.
@@ -91,8 +93,11 @@ type flat[K, J comparable, W any] struct {
 }
 
 func (n *flat[K, J, W]) explain(key string) (Explanation, bool) {
-	return n.explained(key, func(k From[K, J]) *runner {
-		return n.c.nodes[n.runs.index].(runners).runner(n.runs.table.rows[k.From])
+	return n.explained(key, func(e *entry[From[K, J], W]) *runner {
+		row := slices.IndexFunc(n.runs.entries, func(run *entry[K, []pair[J, W]]) bool {
+			return run != nil && run.cell != nil && run.cell.key == e.cell.key.From
+		})
+		return n.c.nodes[n.runs.index].(runners).runner(int32(row))
 	})
 }
 
@@ -139,7 +144,7 @@ func (n *flat[K, J, W]) replace(old, next *cell[K, []pair[J, W]]) {
 func (n *flat[K, J, W]) removeUnless(stay map[J]bool, k From[K, J]) {
 	if !stay[k.Key] {
 		e := n.find(k)
-		n.table.drop(k)
+		n.table.drop(k, e.row)
 		n.put(e, nil)
 		n.entries[e.row] = nil
 	}

@@ -220,5 +220,8 @@ func (c *core) reset() {
 
 // called runs a function of the program. A panic is an error.
 func (h *header) called(f func() error) error {
-	return guard.Named("the function of "+h.name+" panicked", f)
+	return guard.Handle(f, func(p *guard.Panic) error {
+		p.What = "the function of " + h.name + " panicked"
+		return p
+	})
 }

@@ -33,8 +33,9 @@ type edit[K comparable, V any] struct {
 	next *cell[K, V] // nil: it goes
 }
 
-// edited returns a group with edits, whose keys are in order. It costs a pointer per member.
+// edited returns a group with edits, one for a key, which it sorts. It costs a pointer per member.
 func (g Group[K, V]) edited(edits []edit[K, V], compare func(a, b K) int) Group[K, V] {
+	slices.SortFunc(edits, func(a, b edit[K, V]) int { return compare(a.key, b.key) })
 	cells := make([]*cell[K, V], 0, len(g.cells)+len(edits))
 	rest := g.cells
 	for _, ed := range edits {
@@ -110,16 +111,34 @@ type groups[I, K comparable, V any] struct {
 	in *collection[K, V]
 	of func(K, V) []I
 	// keys is the node of [Index.Keys], if that was called.
-	keys Collection[I, struct{}]
-	// groupsOf has the groups that each entry is in, by its row.
-	groupsOf [][]I
-	failed   failures[K]
+	keys    Collection[I, struct{}]
+	members memberships
+	failed  failures[K]
+	// touched are the groups with edits in this Update. at has the position of a group there, and
+	// one, by its row; 0: it has none. edits are those of all groups.
+	touched []touched[I]
+	at      []int32
+	edits   []chained[K, V]
+	rows    []int32      // of the entry whose change is taken over
+	batch   []edit[K, V] // of the group that is changed
+}
+
+// touched is a group with edits. last is the position of the last one, and one.
+type touched[I comparable] struct {
+	key       I
+	row, last int32
+}
+
+// chained is an edit with the position of the one before it in the same group, and one.
+type chained[K comparable, V any] struct {
+	edit   edit[K, V]
+	before int32
 }
 
 func (n *groups[I, K, V]) reset() {
 	n.collection.reset()
-	n.groupsOf = nil
-	n.failed = nil
+	n.members, n.failed = memberships{}, nil
+	n.touched, n.at, n.edits = nil, nil, nil
 }
 
 func (n *groups[I, K, V]) explain(key string) (Explanation, bool) { return n.explained(key, nil) }
@@ -127,90 +146,129 @@ func (n *groups[I, K, V]) explain(key string) (Explanation, bool) { return n.exp
 func (n *groups[I, K, V]) size() (valid, invalid int) { return n.valid, n.invalid + len(n.failed) }
 
 func (n *groups[I, K, V]) evaluate() {
-	if len(n.in.changed) == 0 {
-		return
-	}
-	edits := make(map[I][]edit[K, V])
+	n.edits = slices.Grow(n.edits, len(n.in.changed))
 	for _, ch := range n.in.changed {
-		row := int(ch.e.row)
-		for row >= len(n.groupsOf) {
-			n.groupsOf = append(n.groupsOf, nil)
-		}
-		was := n.groupsOf[row]
-		var is []I
-		var key K
-		next := ch.e.cell
-		if ch.old != nil {
-			key = ch.old.key
-		}
-		if next != nil {
-			key = next.key
-			is = n.groupsFor(next)
-		}
-		n.failed.settle(key, next != nil)
-		for _, i := range was {
-			if !slices.Contains(is, i) {
-				edits[i] = append(edits[i], edit[K, V]{key, nil})
-			}
-		}
-		for _, i := range is {
-			edits[i] = append(edits[i], edit[K, V]{key, next})
-		}
-		n.groupsOf[row] = is
+		n.change(ch)
 	}
-	for i, some := range edits {
-		n.edit(i, some)
+	for _, t := range n.touched {
+		n.apply(t)
 	}
+	n.touched, n.edits, n.batch = emptied(n.touched), emptied(n.edits), emptied(n.batch)
 }
 
-// groupsFor returns the groups of an entry, each once.
-func (n *groups[I, K, V]) groupsFor(x *cell[K, V]) []I {
+// change takes over the change of one entry, and lists what that changes in the groups.
+func (n *groups[I, K, V]) change(ch change[K, V]) {
+	key, next := ch.keyOf(), ch.e.cell
+	n.rows = n.rows[:0]
+	if next != nil {
+		for _, i := range n.groupsFor(next) {
+			if row := n.rowOf(i); !slices.Contains(n.rows, row) {
+				n.rows = append(n.rows, row)
+			}
+		}
+	}
+	n.failed.settle(key, next != nil)
+	for _, row := range n.members.of(ch.e.row) {
+		if !slices.Contains(n.rows, row) {
+			n.edit(row, edit[K, V]{key, nil})
+		}
+	}
+	for _, row := range n.rows {
+		n.edit(row, edit[K, V]{key, next})
+	}
+	n.members.set(ch.e.row, n.rows)
+}
+
+// groupsFor returns the groups of an entry.
+func (n *groups[I, K, V]) groupsFor(x *cell[K, V]) (is []I) {
 	if x.fault != nil {
 		n.failed.note(x.key, nil)
 		return nil
 	}
-	var is []I
 	n.counts.runs++
 	err := n.called(func() error {
 		is = n.of(x.key, x.val)
 		return nil
 	})
 	n.failed.note(x.key, err)
-	if len(is) < 2 {
-		return is
-	}
-	once := make([]I, 0, len(is))
-	seen := make(map[I]struct{}, len(is))
-	for _, i := range is {
-		if _, has := seen[i]; !has {
-			seen[i] = struct{}{}
-			once = append(once, i)
-		}
-	}
-	return once
+	return is
 }
 
-// edit changes the members of one group.
-func (n *groups[I, K, V]) edit(i I, edits []edit[K, V]) {
-	compare := n.in.table.compare
-	slices.SortFunc(edits, func(a, b edit[K, V]) int { return compare(a.key, b.key) })
-	e := n.find(i)
+// rowOf returns the row of a group. One without members gets a row, and will get an edit.
+func (n *groups[I, K, V]) rowOf(i I) int32 {
+	row, found := n.table.row(i)
+	if !found {
+		row = n.table.add(i)
+		n.place(row, &entry[I, Group[K, V]]{})
+		n.touch(i, row)
+	}
+	return row
+}
+
+func (n *groups[I, K, V]) touch(i I, row int32) {
+	n.at = reaching(n.at, row, 0)
+	n.touched = append(n.touched, touched[I]{key: i, row: row})
+	n.at[row] = int32(len(n.touched))
+}
+
+// edit lists an edit of a group.
+func (n *groups[I, K, V]) edit(row int32, ed edit[K, V]) {
+	if n.at[row] == 0 {
+		n.touch(n.entries[row].cell.key, row)
+	}
+	t := &n.touched[n.at[row]-1]
+	n.edits = append(n.edits, chained[K, V]{ed, t.last})
+	t.last = int32(len(n.edits))
+}
+
+// apply changes the members of one group.
+func (n *groups[I, K, V]) apply(t touched[I]) {
+	n.at[t.row] = 0
+	n.batch = n.batch[:0]
+	for at := t.last; at != 0; at = n.edits[at-1].before {
+		n.batch = append(n.batch, n.edits[at-1].edit)
+	}
+	e := n.entries[t.row]
 	var was Group[K, V]
-	if e != nil {
+	if e.cell != nil {
 		was = e.cell.val
 	}
-	is := was.edited(edits, compare)
-	switch {
-	case is.Len() > 0:
-		if e == nil {
-			e = &entry[I, Group[K, V]]{}
-			n.place(n.table.add(i), e)
+	if is := was.edited(n.batch, n.in.table.compare); is.Len() > 0 {
+		n.put(e, &cell[I, Group[K, V]]{key: t.key, val: is})
+		return
+	}
+	n.table.drop(t.key, t.row)
+	n.put(e, nil)
+	n.entries[t.row] = nil
+}
+
+// memberships has the groups that each entry is in, by the rows of both. Most entries are in one.
+type memberships struct {
+	one  []int32 // -1: the entry is in none, or in several
+	many map[int32][]int32
+}
+
+// of returns the groups of an entry, until they are set.
+func (m *memberships) of(row int32) []int32 {
+	if int(row) < len(m.one) && m.one[row] >= 0 {
+		return m.one[row : row+1]
+	}
+	return m.many[row]
+}
+
+func (m *memberships) set(row int32, groups []int32) {
+	m.one = reaching(m.one, row, -1)
+	m.one[row] = -1
+	delete(m.many, row)
+	switch len(groups) {
+	case 0:
+	case 1:
+		m.one[row] = groups[0]
+	default:
+		if m.many == nil {
+			m.many = make(map[int32][]int32)
 		}
-		n.put(e, &cell[I, Group[K, V]]{key: i, val: is})
-	case e != nil:
-		n.table.drop(i)
-		n.put(e, nil)
-		n.entries[e.row] = nil
+		m.many[row] = slices.Clone(groups)
 	}
 }
 

@@ -1,5 +1,7 @@
 package derive
 
+import "slices"
+
 // Map makes one entry of each entry of a collection, under the same key. The function gets the key
 // and the value, and looks up whatever else it needs through the Reader. It runs when the entry is
 // new, when its value changes, and when an answer to one of its look-ups changes.
@@ -62,18 +64,26 @@ func (m *mapped[K, V, W]) runner(row int32) *runner { return &m.runs[row].runner
 func (m *mapped[K, V, W]) queue(row int32) { m.dirty = append(m.dirty, row) }
 
 func (m *mapped[K, V, W]) evaluate() {
-	for _, ch := range m.in.changed {
+	first := len(m.entries) == 0
+	if more := len(m.in.changed); first {
+		m.entries, m.runs = slices.Grow(m.entries, more), slices.Grow(m.runs, more)
+		m.changed, m.dirty = slices.Grow(m.changed, more), slices.Grow(m.dirty, more)
+	}
+	var entries block[made[K, W]]
+	for i, ch := range m.in.changed {
 		row := ch.e.row
 		if ch.e.cell == nil {
 			m.remove(row)
 			continue
 		}
 		if int(row) >= len(m.runs) || m.runs[row] == nil {
-			e := &made[K, W]{}
-			m.place(row, &e.entry)
-			for len(m.runs) < len(m.entries) {
-				m.runs = append(m.runs, nil)
+			coming := 1
+			if first {
+				coming = len(m.in.changed) - i
 			}
+			e := entries.take(coming)
+			m.place(row, &e.entry)
+			m.runs = reaching(m.runs, row, nil)
 			m.runs[row] = e
 		}
 		mark(m, row, ch.e)
@@ -83,9 +93,7 @@ func (m *mapped[K, V, W]) evaluate() {
 			m.runEntry(row, e)
 		}
 	}
-	if m.dirty = m.dirty[:0]; cap(m.dirty) > 1024 {
-		m.dirty = nil
-	}
+	m.dirty = emptied(m.dirty)
 }
 
 // remove takes out the entry of an input that is gone.

@@ -200,7 +200,6 @@ func (n *matched[K, V]) evaluate() {
 	}
 	compare := n.in.table.compare
 	for s, some := range edits {
-		slices.SortFunc(some, func(a, b edit[K, V]) int { return compare(a.key, b.key) })
 		s.group = s.group.edited(some, compare)
 		n.c.answered(s, s)
 	}
@@ -209,9 +208,7 @@ func (n *matched[K, V]) evaluate() {
 // change takes over the change of one entry, and lists what that changes in the selections.
 func (n *matched[K, V]) change(ch change[K, V], edits map[*selected[K, V]][]edit[K, V]) {
 	row := int(ch.e.row)
-	for row >= len(n.posts) {
-		n.posts = append(n.posts, nil)
-	}
+	n.posts = reaching(n.posts, ch.e.row, nil)
 	was, is := n.posts[row], n.postFor(ch)
 	if was != nil && is != nil && was.sameAs(is) {
 		was.of.cell = ch.e.cell

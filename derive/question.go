@@ -20,6 +20,8 @@ type question struct {
 	askers []asker
 	// stamp tells whether the run that goes on has asked this already (see recorder).
 	stamp uint32
+	// row is the row of an entry that is asked for. It stands here because it takes no room.
+	row int32
 }
 
 func (q *question) base() *question { return q }

@@ -65,8 +65,7 @@ func declareSource[S any, K comparable, T any](g *Graph[S], kind, name string, f
 		g.c.wrong("%q has no function for its field", name)
 	}
 	s.own(g.c)
-	s.collection.reset()
-	s.aligned = true
+	s.reset()
 	g.feeds[int(s.index)] = func(snapshot *S) error { return s.take(field(snapshot)) }
 	return Collection[K, T]{&s.collection}
 }
@@ -87,6 +86,7 @@ func (s *source[K, T]) evaluate() {}
 
 func (s *source[K, T]) reset() {
 	s.collection.reset()
+	*s.table = *newOrder(s.table.compare, s.table.keyAt)
 	s.last, s.aligned = nil, true
 }
 
@@ -97,11 +97,43 @@ func (s *source[K, T]) take(now []T) error {
 	if len(now) == len(s.last) && (len(now) == 0 || &now[0] == &s.last[0]) {
 		return nil
 	}
-	if !s.aligned || !s.walk(now) {
+	switch {
+	case len(s.table.sorted()) == 0 && s.load(now):
+		s.aligned = true
+	case s.aligned && s.walk(now):
+	default:
 		s.rescan(now)
 	}
 	s.last = now
 	return nil
+}
+
+// load takes over a slice that is in order, if there was nothing before. It returns false, and has
+// changed nothing, if the slice is not in order.
+func (s *source[K, T]) load(now []T) bool {
+	cells := make([]*cell[K, T], 0, len(now))
+	for i, v := range now {
+		if isNil(v) {
+			return false
+		}
+		k := s.key(v)
+		if i > 0 && s.table.compare(cells[i-1].key, k) >= 0 {
+			return false
+		}
+		cells = append(cells, &cell[K, T]{key: k, val: v})
+	}
+	s.entries = slices.Grow(s.entries, len(now))
+	s.changed = slices.Grow(s.changed, len(now))
+	order := make([]int32, 0, len(now))
+	var entries block[entry[K, T]]
+	for i, x := range cells {
+		e, row := entries.take(len(cells)-i), s.table.add(x.key)
+		s.place(row, e)
+		s.put(e, x)
+		order = append(order, row)
+	}
+	s.table.arranged(order)
+	return true
 }
 
 // step is a difference between the last slice and the one that follows.
@@ -156,9 +188,6 @@ func (s *source[K, T]) walk(now []T) bool {
 // steps returns the differences in the order of their keys.
 func (s *source[K, T]) steps(now []T) (steps []step[K], inOrder bool) {
 	order, last := s.table.sorted(), s.last
-	if len(last) == 0 {
-		steps = make([]step[K], 0, len(now))
-	}
 	var before K // the key of now[j-1], if checked
 	checked := false
 	follows := func(k K) bool {
@@ -219,7 +248,7 @@ func (s *source[K, T]) insert(k K, v T) int32 {
 
 func (s *source[K, T]) remove(row int32) {
 	e := s.entries[row]
-	s.table.drop(e.cell.key)
+	s.table.drop(e.cell.key, row)
 	s.put(e, nil)
 	s.entries[row] = nil
 }

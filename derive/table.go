@@ -7,12 +7,14 @@ import "slices"
 // the other without a search. The row of a key that is gone is given to another key in the next
 // Update at the earliest: everything that reads the collection has seen the departure by then.
 type table[K comparable] struct {
+	// rows finds the row of a key. Nil: nobody has asked for a key yet, and there is an order.
 	rows    map[K]int32
 	size    int32   // rows that were ever given
 	free    []int32 // to be given
 	dropped []int32 // in this Update
 	left    []int32 // rows that are in order, and whose keys are gone
-	// order has the rows in the order of their keys. Nil: nobody has asked for the order yet.
+	// order has the rows in the order of their keys. Nil: nobody has asked for it yet, and there are
+	// rows.
 	order   []int32
 	added   []int32 // since the order was made
 	keyAt   func(row int32) K
@@ -23,6 +25,24 @@ func newTable[K comparable](compare func(a, b K) int, keyAt func(int32) K) *tabl
 	return &table[K]{rows: make(map[K]int32), compare: compare, keyAt: keyAt}
 }
 
+// newOrder is a table whose owner goes by the order, and needs no search for a key.
+func newOrder[K comparable](compare func(a, b K) int, keyAt func(int32) K) *table[K] {
+	return &table[K]{order: []int32{}, compare: compare, keyAt: keyAt}
+}
+
+// row finds the row of a key.
+func (t *table[K]) row(k K) (row int32, found bool) {
+	if t.rows == nil {
+		order := t.sorted()
+		t.rows = make(map[K]int32, len(order))
+		for _, row := range order {
+			t.rows[t.keyAt(row)] = row
+		}
+	}
+	row, found = t.rows[k]
+	return row, found
+}
+
 // add gives a row to a new key.
 func (t *table[K]) add(k K) int32 {
 	row := t.size
@@ -31,7 +51,9 @@ func (t *table[K]) add(k K) int32 {
 	} else {
 		t.size++
 	}
-	t.rows[k] = row
+	if t.rows != nil {
+		t.rows[k] = row
+	}
 	if t.order != nil {
 		t.added = append(t.added, row)
 	}
@@ -39,8 +61,7 @@ func (t *table[K]) add(k K) int32 {
 }
 
 // drop takes a key out.
-func (t *table[K]) drop(k K) {
-	row := t.rows[k]
+func (t *table[K]) drop(k K, row int32) {
 	delete(t.rows, k)
 	t.dropped = append(t.dropped, row)
 	if t.order != nil {
@@ -57,7 +78,7 @@ func (t *table[K]) settle() {
 		t.sorted()
 	}
 	t.free = append(t.free, t.dropped...)
-	t.dropped = t.dropped[:0]
+	t.dropped = emptied(t.dropped)
 }
 
 // sorted returns the rows in the order of their keys. It moves four bytes a row if there are new
@@ -69,7 +90,7 @@ func (t *table[K]) sorted() []int32 {
 			t.order = append(t.order, row)
 		}
 		t.sort(t.order)
-		t.added = t.added[:0]
+		t.added = emptied(t.added)
 		return t.order
 	}
 	if len(t.left) > 0 {
@@ -83,14 +104,14 @@ func (t *table[K]) sorted() []int32 {
 	if len(t.added) > 0 {
 		t.sort(t.added)
 		t.order = merged(t.order, t.added, func(a, b int32) int { return t.compare(t.keyAt(a), t.keyAt(b)) })
-		t.added = t.added[:0]
+		t.added = emptied(t.added)
 	}
 	return t.order
 }
 
 // arranged sets the order: the caller knows it.
 func (t *table[K]) arranged(order []int32) {
-	t.order, t.added, t.left = order, t.added[:0], t.left[:0]
+	t.order, t.added, t.left = order, emptied(t.added), emptied(t.left)
 }
 
 func (t *table[K]) sort(rows []int32) {
