@@ -77,6 +77,11 @@ func (x Selecting[K, V]) Matching(r *Reader, scope string, set map[string]string
 		r.permit(nil)
 	}
 	r.permit(&x.n.header)
+	// Most runs ask what the run before has asked: then no name has to be made.
+	if s, is := r.expected().(*selected[K, V]); is && s.of == x.n && s.isOf(scope, set) {
+		r.note(s)
+		return s.group
+	}
 	return x.n.look(r, selectionName{scope, setText(set)}, &post[match[K, V]]{scope: scope, set: set})
 }
 
@@ -118,6 +123,7 @@ type selected[K comparable, V any] struct {
 	question
 	name  selectionName
 	post  *post[match[K, V]]
+	set   []label // of the post
 	group Group[K, V]
 	of    *matched[K, V]
 }
@@ -125,6 +131,22 @@ type selected[K comparable, V any] struct {
 func (s *selected[K, V]) orphaned() {
 	s.of.board.remove(s.post)
 	delete(s.of.selections, s.name)
+}
+
+type label struct{ key, value string }
+
+// isOf tells whether this is the selection of a label set. To go through a map takes longer than to
+// look up each label.
+func (s *selected[K, V]) isOf(scope string, set map[string]string) bool {
+	if s.name.scope != scope || len(s.set) != len(set) {
+		return false
+	}
+	for _, l := range s.set {
+		if value, has := set[l.key]; !has || value != l.value {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *selected[K, V]) text() string {
@@ -186,6 +208,9 @@ func (n *matched[K, V]) look(r *Reader, name selectionName, p *post[match[K, V]]
 		s = &selected[K, V]{name: name, post: p, group: group, of: n}
 		p.of.selection = s
 		p.set = maps.Clone(p.set)
+		for k, v := range p.set {
+			s.set = append(s.set, label{k, v})
+		}
 		n.selections[name] = s
 		n.board.add(p)
 		r.note(s)
@@ -194,6 +219,9 @@ func (n *matched[K, V]) look(r *Reader, name selectionName, p *post[match[K, V]]
 }
 
 func (n *matched[K, V]) evaluate() {
+	if len(n.in.changed) == 0 {
+		return
+	}
 	edits := make(map[*selected[K, V]][]edit[K, V])
 	for _, ch := range n.in.changed {
 		n.change(ch, edits)

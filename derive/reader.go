@@ -38,6 +38,14 @@ func (r *Reader) note(a asked) {
 	}
 }
 
+// expected is what the run before has looked up next, as far as the runs agree. Nil: nothing.
+func (r *Reader) expected() asked {
+	if rec := &r.c.rec; r.record && len(rec.fresh) == 0 && rec.same < len(rec.of.asks) {
+		return rec.of.asks[rec.same].of
+	}
+	return nil
+}
+
 // run calls a function with a Reader that ends with the call, and records what it looks up.
 func (h *header) run(row int32, r *runner, f func(*Reader) error) error {
 	c := h.c

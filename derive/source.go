@@ -25,16 +25,7 @@ func Objects[S, T any, P interface {
 	}
 	s := &source[types.NamespacedName, P]{key: key}
 	s.equal = func(a, b P) bool { return a == b }
-	s.common = func(a, b []P) int {
-		n := min(len(a), len(b))
-		const block = 64
-		i := 0
-		for ; i+block <= n && *(*[block]P)(a[i:]) == *(*[block]P)(b[i:]); i += block {
-		}
-		for ; i < n && a[i] == b[i]; i++ {
-		}
-		return i
-	}
+	s.blocks = func(a, b []P) bool { return *(*[blockOf]P)(a) == *(*[blockOf]P)(b) }
 	return declareSource(g, "Objects", name, field, s)
 }
 
@@ -47,16 +38,29 @@ func Objects[S, T any, P interface {
 func Slice[S any, K comparable, T any](g *Graph[S], name string, field func(*S) []T, key func(T) K) Collection[K, T] {
 	s := &source[K, T]{key: key}
 	s.equal = sameOf[T]()
-	s.common = func(a, b []T) int {
-		i := 0
-		for n := min(len(a), len(b)); i < n && s.equal(a[i], b[i]); i++ {
-		}
-		return i
+	if reflect.TypeFor[T]().Kind() == reflect.Pointer {
+		s.blocks = func(a, b []T) bool { return any(*(*[blockOf]T)(a)) == any(*(*[blockOf]T)(b)) }
 	}
 	if key == nil {
 		g.c.wrong("%q has no function for its keys", name)
 	}
 	return declareSource(g, "Slice", name, field, s)
+}
+
+// blockOf is how many pointers are compared at once.
+const blockOf = 64
+
+// common returns how many elements are the same at the beginning of two slices. blocks compares as
+// many as blockOf at once; nil: it compares one by one.
+func common[T any](a, b []T, blocks func(a, b []T) bool, equal func(a, b T) bool) (n int) {
+	least := min(len(a), len(b))
+	for blocks != nil && n+blockOf <= least && blocks(a[n:], b[n:]) {
+		n += blockOf
+	}
+	for n < least && equal(a[n], b[n]) {
+		n++
+	}
+	return n
 }
 
 func declareSource[S any, K comparable, T any](g *Graph[S], kind, name string, field func(*S) []T, s *source[K, T]) Collection[K, T] {
@@ -74,8 +78,8 @@ func declareSource[S any, K comparable, T any](g *Graph[S], kind, name string, f
 type source[K comparable, T any] struct {
 	collection[K, T]
 	key func(T) K
-	// common is the number of elements that are the same at the beginning of two slices.
-	common func(a, b []T) int
+	// blocks compares the first elements of two slices, as many as blockOf. Nil: they are no pointers.
+	blocks func(a, b []T) bool
 	last   []T
 	// aligned says that the last slice was in the order of its keys, without an element that is nil,
 	// and without a key that is there twice: element i is in row table.order[i].
@@ -197,7 +201,7 @@ func (s *source[K, T]) steps(now []T) (steps []step[K], inOrder bool) {
 	}
 	for i, j := 0, 0; i < len(last) || j < len(now); {
 		if i < len(last) && j < len(now) {
-			if n := s.common(last[i:], now[j:]); n > 0 {
+			if n := common(last[i:], now[j:], s.blocks, s.equal); n > 0 {
 				if checked && !follows(s.entries[order[i]].cell.key) {
 					return nil, false
 				}
