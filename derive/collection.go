@@ -3,6 +3,7 @@ package derive
 import (
 	"errors"
 	"iter"
+	"strings"
 )
 
 // Collection is a set of entries, each with a key and a value, or with the reason why it is
@@ -83,7 +84,12 @@ func (e *entry[K, V]) text() string {
 	if e.cell == nil {
 		return e.of.name + " (an entry that is gone)"
 	}
-	return e.of.name + " " + keyText(e.cell.key)
+	return entryText(e.of.name, e.cell.key)
+}
+
+// entryText names an entry. A value has no key.
+func entryText(node string, key any) string {
+	return strings.TrimSuffix(node+" "+keyText(key), " ")
 }
 
 // hole is an absent key that somebody has looked up.
@@ -103,7 +109,7 @@ type gone[K comparable] struct {
 	of  *header
 }
 
-func (g *gone[K]) text() string { return g.of.name + " " + keyText(g.key) + " (gone)" }
+func (g *gone[K]) text() string { return entryText(g.of.name, g.key) + " (gone)" }
 
 // whole is the question for all entries.
 type whole struct {
@@ -217,9 +223,9 @@ func (c *collection[K, V]) count(x *cell[K, V], by int) {
 	}
 }
 
-// result gives an entry what its function has returned, if that is another result. The values have
-// been compared already: same says that the value is the one that the entry has.
-func (c *collection[K, V]) result(e *entry[K, V], k K, v V, err error, same bool) {
+// result gives an entry what its function has returned. It returns false if that is what the entry
+// has. The values have been compared already: same says that the value is the one of the entry.
+func (c *collection[K, V]) result(e *entry[K, V], k K, v V, err error, same bool) (another bool) {
 	c.counts.runs++
 	old := e.cell
 	skipped := errors.Is(err, Skip)
@@ -227,7 +233,7 @@ func (c *collection[K, V]) result(e *entry[K, V], k K, v V, err error, same bool
 	case skipped && old == nil,
 		err == nil && same,
 		err != nil && !skipped && old != nil && sameFault(old.fault, &fault{err}):
-		c.counts.equal++
+		return false
 	case skipped:
 		c.put(e, nil)
 	case err != nil:
@@ -235,6 +241,7 @@ func (c *collection[K, V]) result(e *entry[K, V], k K, v V, err error, same bool
 	default:
 		c.put(e, &cell[K, V]{key: k, val: v})
 	}
+	return true
 }
 
 // same tells whether a value is the one that an entry has.

@@ -105,8 +105,8 @@ func (n *flat[K, J, W]) evaluate() {
 	for _, ch := range n.runs.changed {
 		before := len(n.changed)
 		n.replace(ch.old, ch.e.cell)
-		if len(n.changed) == before {
-			n.counts.equal++
+		if len(n.changed) == before && ch.e.cell != nil {
+			n.counts.wasted(n.c.nodes[n.runs.index].(runners).runner(ch.e.row))
 		}
 	}
 }

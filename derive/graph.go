@@ -42,7 +42,11 @@ func New[S any](name string, o ...GraphOption) *Graph[S] {
 }
 
 // Any is a graph of any type of snapshot. Only [Graph] implements it.
-type Any interface{ graph() *core }
+type Any interface {
+	Stats() Stats
+	Explain(node, key string) Explanation
+	graph() *core
+}
 
 func (g *Graph[S]) graph() *core { return g.c }
 

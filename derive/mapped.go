@@ -76,7 +76,9 @@ func (m *mapped[K, V, W]) evaluate() {
 			m.remove(row)
 			continue
 		}
+		because := cause(ch.e)
 		if int(row) >= len(m.runs) || m.runs[row] == nil {
+			because = nil
 			coming := 1
 			if first {
 				coming = len(m.in.changed) - i
@@ -86,7 +88,7 @@ func (m *mapped[K, V, W]) evaluate() {
 			m.runs = reaching(m.runs, row, nil)
 			m.runs[row] = e
 		}
-		mark(m, row, ch.e)
+		mark(m, row, because)
 	}
 	for _, row := range m.dirty {
 		if e := m.runs[row]; e != nil {
@@ -127,5 +129,7 @@ func (m *mapped[K, V, W]) runEntry(row int32, e *made[K, W]) {
 		}
 		m.prints[row] = fingerprint(out)
 	}
-	m.result(&e.entry, in.key, out, err, same)
+	if !m.result(&e.entry, in.key, out, err, same) {
+		m.counts.wasted(&e.runner)
+	}
 }

@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -28,6 +29,9 @@ type NodeStats struct {
 	// had: runs for nothing. LastRuns and LastEqual are of the last Update.
 	Runs, Equal         uint64
 	LastRuns, LastEqual int
+	// EqualBecause is why one of the last runs for nothing has run, in the words of [Explanation]. It has a
+	// key, and no value.
+	EqualBecause string
 	// Time is how long the node has taken in all, and LastTime in the last Update.
 	Time, LastTime time.Duration
 }
@@ -37,9 +41,21 @@ type counts struct {
 	runs, equal       int // in this Update
 	allRuns, allEqual uint64
 	time, lastTime    time.Duration
+	equalBecause      string
 }
 
 func (n *counts) begin() { n.runs, n.equal = 0, 0 }
+
+// wasted counts a run whose result is what the entry had. The first run of an entry is none: the
+// entry had nothing, even if the function has returned Skip.
+func (n *counts) wasted(r *runner) {
+	if r.because == nil {
+		return
+	}
+	if n.equal++; n.equal == 1 {
+		n.equalBecause = r.because.text() // once in an Update: it makes a text
+	}
+}
 
 func (n *counts) took(d time.Duration) {
 	n.allRuns += uint64(n.runs)
@@ -66,7 +82,7 @@ func (c *core) publish() {
 		k.add(part)
 		part = counts{}
 		row := NodeStats{Name: h.name, Kind: h.kind, Runs: k.allRuns, Equal: k.allEqual,
-			LastRuns: k.runs, LastEqual: k.equal, Time: k.time, LastTime: k.lastTime}
+			LastRuns: k.runs, LastEqual: k.equal, Time: k.time, LastTime: k.lastTime, EqualBecause: k.equalBecause}
 		row.Entries, row.Invalid = n.size()
 		if e, ok := n.(exampled); ok && row.Invalid > 0 {
 			row.Example = e.example()
@@ -83,6 +99,7 @@ func (n *counts) add(m counts) {
 	n.allEqual += m.allEqual
 	n.time += m.time
 	n.lastTime += m.lastTime
+	n.equalBecause = cmp.Or(n.equalBecause, m.equalBecause)
 }
 
 // Stats returns what the graph has done. It may be called from any goroutine.

@@ -108,9 +108,9 @@ func (v *value[T]) evaluate() {
 	if v.c.printing() && !(err == nil && same) {
 		v.print = fingerprint(out)
 	}
-	before := len(v.changed)
-	v.result(&v.one.entry, only{}, out, err, same)
-	if len(v.changed) > before {
+	if v.result(&v.one.entry, only{}, out, err, same) {
 		v.c.answered(v.one, v.one)
+	} else {
+		v.counts.wasted(&v.one.runner)
 	}
 }
