@@ -140,7 +140,7 @@ func Example_policyCompiler() {
 	})
 
 	cluster := Cluster{
-		Pods: []*corev1.Pod{workload("db-0", "db", "10.0.0.1"), workload("web-0", "web", "10.0.0.2"), workload("web-1", "web", "10.0.0.3")},
+		Pods: []*corev1.Pod{replica("db-0", "db", "10.0.0.1"), replica("web-0", "web", "10.0.0.2"), replica("web-1", "web", "10.0.0.3")},
 		Policies: []Policy{
 			{"prod", "all", metav1.LabelSelector{}, "dns"},
 			{"prod", "web", metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, "internet"},
@@ -155,7 +155,7 @@ func Example_policyCompiler() {
 		fmt.Println(k.Name, w)
 	}
 	// One more replica: its class is compiled already.
-	cluster.Pods = append(slices.Clip(cluster.Pods), workload("web-2", "web", "10.0.0.4"))
+	cluster.Pods = append(slices.Clip(cluster.Pods), replica("web-2", "web", "10.0.0.4"))
 	if r, err = g.Update(&cluster); err != nil {
 		fmt.Println(err)
 		return
@@ -182,7 +182,7 @@ func endpointSlice(of string, n int) *discoveryv1.EndpointSlice {
 	}
 }
 
-func workload(of, app, ip string) *corev1.Pod {
+func replica(of, app, ip string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: of, Labels: map[string]string{"app": app}},
 		Status:     corev1.PodStatus{PodIP: ip},
