@@ -45,6 +45,7 @@ TESTFLAGS ?=
 UNIT_TIMEOUT ?= 30m
 MUTANTS_TIMEOUT ?= 30m
 E2E_TIMEOUT ?= 30m
+E2E_FLAGS = -vet=off -tags $(TAGS) -count=1 -timeout $(E2E_TIMEOUT) $(TESTFLAGS)
 # More than the cores: most of these tests wait most of the time.
 E2E_PARALLEL ?= 4
 EXAMPLE_TIME ?= 3s
@@ -170,7 +171,7 @@ tenants: build-testgate ## attacks on the gateway by objects of one namespace, $
 		-vet=off -tags $(TAGS) -run "^TestModel" -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) ./translate -steps $(TENANT_STEPS)'
 
 .PHONY: soak
-soak: fuzz-smoke bench-smoke tenants soak-models soak-servers ## long runs, and what verify has no time for
+soak: fuzz-smoke bench-smoke tenants soak-models e2e-race soak-servers ## long runs, and what verify has no time for
 
 .PHONY: soak-models
 soak-models: build-testgate ## the model tests, $(SOAK_STEPS) steps each, new cases each time
@@ -224,18 +225,25 @@ gateway: apiserver nginx build-testgate ## examples/gateway on a real API server
 
 # One package at a time: each runs a control plane of its own.
 .PHONY: e2e
-e2e: apiserver browser build-testgate ## tests on a real API server, with the race detector
+e2e: apiserver browser build-testgate ## tests on a real API server: the core with the race detector, all others without
 	@$(STAGE) "tests of $(APISERVER)" sh -c 'cd "$(APISERVER)" && \
-		exec "$(TESTGATE)" -name "tests of $(APISERVER)" -- -race -vet=off -tags $(TAGS) -count=1 -p 1 -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...'
+		exec "$(TESTGATE)" -name "tests of $(APISERVER)" -- -race $(E2E_FLAGS) -p 1 ./...'
+	@$(STAGE) "core of end-to-end tests with -race" sh -c 'cd e2e && \
+		exec "$(TESTGATE)" -name "core of end-to-end tests with -race" -list -- -race $(E2E_FLAGS) -parallel $(E2E_PARALLEL) . -args -core -memory'
 	@$(STAGE) "end-to-end tests" sh -c 'cd e2e && \
-		exec "$(TESTGATE)" -name "end-to-end tests" -list -slowest 20 -- -race -vet=off -tags $(TAGS) -count=1 -p 1 -parallel $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...'
+		exec "$(TESTGATE)" -name "end-to-end tests" -list -slowest 20 -- $(E2E_FLAGS) -parallel $(E2E_PARALLEL) . -args -rest'
+	@$(STAGE) "more end-to-end tests" sh -c 'cd e2e && packages=$$($(GO) list ./...) || exit 1; \
+		exec "$(TESTGATE)" -name "more end-to-end tests" -list -- $(E2E_FLAGS) -p 1 $$(echo "$$packages" | grep -v "/e2e$$")'
 
-# Without the race detector, and on one cluster for most of it. Tests whose subject is the library
-# run on the server in memory, and need no cluster.
+.PHONY: e2e-race
+e2e-race: apiserver browser build-testgate ## all tests on a real API server with the race detector, a part of soak
+	@$(STAGE) "end-to-end tests with -race" sh -c 'cd e2e && \
+		exec "$(TESTGATE)" -name "end-to-end tests with -race" -list -slowest 20 -- -race $(E2E_FLAGS) -p 1 -parallel $(E2E_PARALLEL) ./...'
+
 .PHONY: e2e-core
 e2e-core: apiserver build-testgate ## the core of e2e, on a real API server and in memory, without the race detector
 	@$(STAGE) "core of end-to-end tests" sh -c 'cd e2e && \
-		exec "$(TESTGATE)" -name "core of end-to-end tests" -list -- -vet=off -tags $(TAGS) -count=1 -parallel $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(TESTFLAGS) . -args -core -memory'
+		exec "$(TESTGATE)" -name "core of end-to-end tests" -list -- $(E2E_FLAGS) -parallel $(E2E_PARALLEL) . -args -core -memory'
 
 # bench writes RESULTS.md and its data. It needs an idle machine for an hour or two. Most
 # of the time goes to the clients that convert everything.

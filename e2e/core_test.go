@@ -18,6 +18,7 @@ import (
 
 var (
 	coreAlone   = flag.Bool("core", false, "without -run: run the tests of the table core, and with -memory those of the list inMemory")
+	restAlone   = flag.Bool("rest", false, "without -run: run the tests that -core -memory leaves out")
 	memoryAlone = flag.Bool("memory", false, "without -run: run the tests of the list inMemory; without -core, start no cluster")
 	allReal     = flag.Bool("real", false, "run the tests of the list inMemory on the real server, too")
 )
@@ -64,6 +65,12 @@ func chooseTests() error {
 		return nil // of those that run in memory or not, these were chosen
 	}
 	var names []string
+	if *restAlone {
+		for _, c := range core {
+			names = append(names, c.test)
+		}
+		return flag.Set("test.skip", patternOf(append(names, inMemory...)))
+	}
 	if *coreAlone {
 		for _, c := range core {
 			names = append(names, c.test)
