@@ -99,7 +99,8 @@ func (t *table[K]) sorted() []int32 {
 			gone[row] = struct{}{}
 		}
 		t.left = t.left[:0]
-		t.order = slices.DeleteFunc(t.order, func(row int32) bool { _, is := gone[row]; return is })
+		left := func(row int32) bool { _, is := gone[row]; return is }
+		t.order, t.added = slices.DeleteFunc(t.order, left), slices.DeleteFunc(t.added, left)
 	}
 	if len(t.added) > 0 {
 		t.sort(t.added)
