@@ -31,17 +31,20 @@ type place struct{ scope, key, value string }
 // A selector hangs at one label that it requires; it hangs at several places if that label may have
 // several values, and at its whole scope if it requires none. So one label set finds all selectors
 // that can match it at its own labels and at its scope. A label set hangs at those of its labels
-// whose keys a selector was ever looked up by.
+// whose keys selectors hang at, or were looked up by of late.
 type board[T any] struct {
 	sets, selectors map[place]map[*post[T]]struct{}
-	wanted          map[string]bool
-	all             map[*post[T]]struct{} // label sets
+	// wanted has the keys at which label sets hang, and how many selectors hang there. The keys
+	// that have none are counted in spare.
+	wanted map[string]int
+	spare  int
+	all    map[*post[T]]struct{} // label sets
 }
 
 func newBoard[T any]() *board[T] {
 	return &board[T]{
 		sets: make(map[place]map[*post[T]]struct{}), selectors: make(map[place]map[*post[T]]struct{}),
-		wanted: make(map[string]bool), all: make(map[*post[T]]struct{}),
+		wanted: make(map[string]int), all: make(map[*post[T]]struct{}),
 	}
 }
 
@@ -49,6 +52,7 @@ func (b *board[T]) add(p *post[T]) {
 	if p.selector != nil {
 		for at := range p.required() {
 			hang(b.selectors, at, p)
+			b.use(at.key, 1)
 		}
 		return
 	}
@@ -62,6 +66,7 @@ func (b *board[T]) remove(p *post[T]) {
 	if p.selector != nil {
 		for at := range p.required() {
 			unhang(b.selectors, at, p)
+			b.use(at.key, -1)
 		}
 		return
 	}
@@ -111,15 +116,47 @@ func (b *board[T]) matching(p *post[T]) iter.Seq[*post[T]] {
 
 // want hangs the label sets at a label, before it is looked at for the first time.
 func (b *board[T]) want(key string) {
-	if b.wanted[key] {
+	if _, is := b.wanted[key]; is {
 		return
 	}
-	b.wanted[key] = true
+	b.forget()
+	b.wanted[key] = 0
+	b.spare++
 	for p := range b.all {
-		if value, has := p.set[key]; has || key == "" {
-			hang(b.sets, place{p.scope, key, value}, p)
+		for at := range p.places() {
+			if at.key == key {
+				hang(b.sets, at, p)
+			}
 		}
 	}
+}
+
+// use counts the selectors at a key.
+func (b *board[T]) use(key string, by int) {
+	b.want(key)
+	n := b.wanted[key]
+	b.wanted[key] = n + by
+	switch {
+	case n == 0:
+		b.spare--
+	case n+by == 0:
+		b.spare++
+	}
+}
+
+// forget takes the label sets off the keys at which no selector hangs, once there are many of
+// these: else a program whose selectors have ever new keys would hold all of them.
+func (b *board[T]) forget() {
+	if b.spare <= 16+len(b.wanted)/2 {
+		return
+	}
+	for at := range b.sets {
+		if b.wanted[at.key] == 0 {
+			delete(b.sets, at)
+		}
+	}
+	maps.DeleteFunc(b.wanted, func(_ string, selectors int) bool { return selectors == 0 })
+	b.spare = 0
 }
 
 // places returns a label set's labels, and its scope.
@@ -137,7 +174,7 @@ func (p *post[T]) places() iter.Seq[place] {
 func (b *board[T]) placesOf(p *post[T]) iter.Seq[place] {
 	return func(yield func(place) bool) {
 		for at := range p.places() {
-			if b.wanted[at.key] && !yield(at) {
+			if _, is := b.wanted[at.key]; is && !yield(at) {
 				return
 			}
 		}
@@ -145,7 +182,8 @@ func (b *board[T]) placesOf(p *post[T]) iter.Seq[place] {
 }
 
 // required returns the places at which a selector hangs: of the labels that it requires, that with
-// the fewest values. A selector that matches nothing hangs nowhere.
+// the fewest values. A selector that matches nothing hangs nowhere. An empty key is no label's: it
+// stands for the scope.
 func (p *post[T]) required() iter.Seq[place] {
 	return func(yield func(place) bool) {
 		needs, selectable := p.selector.Requirements()
@@ -154,6 +192,9 @@ func (p *post[T]) required() iter.Seq[place] {
 		}
 		best := -1
 		for i := range needs {
+			if needs[i].Key() == "" {
+				continue
+			}
 			switch needs[i].Operator() {
 			case selection.Equals, selection.DoubleEquals, selection.In:
 				if best < 0 || needs[i].Values().Len() < needs[best].Values().Len() {

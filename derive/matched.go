@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -48,13 +49,30 @@ func selectorPost[T any](scope string, s labels.Selector) *post[T] {
 	return &post[T]{scope: scope, selector: s, text: selectorText(s)}
 }
 
-// selectorText tells apart selectors that select otherwise: one that matches nothing has the text
-// of one that matches everything.
+// selectorText tells apart selectors that select otherwise. Of apimachinery's texts some are equal:
+// one that matches nothing has the text of one that matches everything, and a selector that nobody
+// has validated may have a comma in a value.
 func selectorText(s labels.Selector) string {
-	if _, selectable := s.Requirements(); !selectable {
+	needs, selectable := s.Requirements()
+	if !selectable {
 		return "(nothing)"
 	}
+	odd := func(part string) bool { return strings.ContainsAny(part, "\"=!<>(), ") }
+	for i := range needs {
+		if key := needs[i].Key(); key == "" || odd(key) || slices.ContainsFunc(needs[i].ValuesUnsorted(), odd) {
+			return exactText(needs)
+		}
+	}
 	return s.String()
+}
+
+// exactText writes requirements so that each part can be told from the next.
+func exactText(needs labels.Requirements) string {
+	var b strings.Builder
+	for i := range needs {
+		fmt.Fprintf(&b, "%q %s %q ", needs[i].Key(), needs[i].Operator(), slices.Sorted(slices.Values(needs[i].ValuesUnsorted())))
+	}
+	return b.String()
 }
 
 // Select returns the entries of a scope whose labels a selector selects. A function that has called
