@@ -3,7 +3,6 @@ package derive
 import (
 	"errors"
 	"iter"
-	"strings"
 )
 
 // Collection is a set of entries, each with a key and a value, or with the reason why it is
@@ -84,12 +83,7 @@ func (e *entry[K, V]) text() string {
 	if e.cell == nil {
 		return e.of.name + " (an entry that is gone)"
 	}
-	return entryText(e.of.name, e.cell.key)
-}
-
-// entryText names an entry. A value has no key.
-func entryText(node string, key any) string {
-	return strings.TrimSuffix(node+" "+keyText(key), " ")
+	return named(&e.of.header, e.cell.key)
 }
 
 // hole is an absent key that somebody has looked up.
@@ -101,7 +95,7 @@ type hole[K comparable, V any] struct {
 
 func (h *hole[K, V]) orphaned() { delete(h.of.absent, h.key) }
 
-func (h *hole[K, V]) text() string { return h.of.name + " " + keyText(h.key) + " (absent)" }
+func (h *hole[K, V]) text() string { return named(&h.of.header, h.key) + " (absent)" }
 
 // gone names an entry that is not there any more, as the cause of a run.
 type gone[K comparable] struct {
@@ -109,7 +103,15 @@ type gone[K comparable] struct {
 	of  *header
 }
 
-func (g *gone[K]) text() string { return entryText(g.of.name, g.key) + " (gone)" }
+func (g *gone[K]) text() string { return named(g.of, g.key) + " (gone)" }
+
+// named names an entry. That of a value has no key.
+func named(of *header, key any) string {
+	if text := keyText(key); text != "" {
+		return of.name + " " + text
+	}
+	return of.name
+}
 
 // whole is the question for all entries.
 type whole struct {
@@ -146,6 +148,11 @@ type collection[K comparable, V any] struct {
 // own makes the collection the owner of a table. Its keys need an order.
 func (c *collection[K, V]) own(of *core) {
 	compare, err := orderOf[K]()
+	c.ownBy(of, compare, err)
+}
+
+// ownBy makes the collection the owner of a table with this order, if there is one.
+func (c *collection[K, V]) ownBy(of *core, compare func(a, b K) int, err error) {
 	if err != nil {
 		of.wrong("%q: the type of its keys: %w", c.name, err)
 		compare = func(a, b K) int { return 0 }

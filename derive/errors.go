@@ -35,6 +35,14 @@ func (e *EntryError) Unwrap() error { return e.Err }
 // fault is the reason why an entry is invalid.
 type fault struct{ err error }
 
+// faultOf returns why an entry is invalid; nil if it is valid or not there.
+func faultOf[K comparable, V any](x *cell[K, V]) *fault {
+	if x == nil {
+		return nil
+	}
+	return x.fault
+}
+
 // sameFault tells whether two reasons have the same text.
 func sameFault(a, b *fault) bool {
 	if a == nil || b == nil {

@@ -9,28 +9,26 @@ import "slices"
 // An error of the function takes back what it has put. The reason is at the key with a zero Key, and
 // is what a look-up of any absent key of that input returns. All else is as with [Map].
 func FlatMap[K, J comparable, V, W any](in Collection[K, V], name string, f func(r *Reader, k K, v V, put func(J, W)) error, o ...Option[W]) Collection[From[K, J], W] {
+	equal := equalOf(o)
 	runs := &mapped[K, V, []pair[J, W]]{}
 	runs.part = true
 	runs.equal = func(a, b []pair[J, W]) bool { return false }
+	runs.alike = func(a, b []pair[J, W]) bool { return samePairs(a, b, equal) }
 	declareOn(in, runs, "FlatMap", name)
 	if f == nil {
 		runs.c.wrong("%q has no function", name)
 	}
 	runs.over(in)
 	flat := &flat[K, J, W]{runs: &runs.collection}
-	flat.equal = equalOf(o)
+	flat.equal = equal
 	runs.f = func(r *Reader, k K, v V) ([]pair[J, W], error) {
 		return collected(flat, r, k, func(put func(J, W)) error { return f(r, k, v, put) })
 	}
 	runs.c.declare(flat, "FlatMap", name)
-	flat.own(runs.c)
+	compare, err := fromOrder[K, J](in.c.table.compare)
+	flat.ownBy(runs.c, compare, err)
 	flat.reset()
-	flat.whyAbsent = func(r *Reader, k From[K, J]) error {
-		if _, err := flat.runs.lookUp(r, k.From); err != nil && err != ErrNone {
-			return &EntryError{Node: name, Key: keyText(k), Err: err.(*EntryError).Err}
-		}
-		return nil
-	}
+	flat.whyAbsent = flat.reasonFor
 	return Collection[From[K, J], W]{&flat.collection}
 }
 
@@ -39,6 +37,18 @@ type pair[J comparable, W any] struct {
 	key   J
 	val   W
 	twice bool
+}
+
+// samePairs tells whether two runs have put the same, in any order.
+func samePairs[J comparable, W any](a, b []pair[J, W], equal func(a, b W) bool) bool {
+	at := make(map[J]pair[J, W], len(a))
+	for _, p := range a {
+		at[p.key] = p
+	}
+	return len(a) == len(b) && !slices.ContainsFunc(b, func(q pair[J, W]) bool {
+		p, there := at[q.key]
+		return !there || p.twice != q.twice || !p.twice && !equal(p.val, q.val)
+	})
 }
 
 // collected runs a function that puts, and returns what it has put.
@@ -90,6 +100,42 @@ func position[J comparable, W any](all []pair[J, W], at map[J]int, j J) (int, bo
 type flat[K, J comparable, W any] struct {
 	collection[From[K, J], W]
 	runs *collection[K, []pair[J, W]]
+	// reasons are the questions of those who have looked up an absent key.
+	reasons map[K]*reason[K]
+}
+
+// reason is the question whether the function has failed for an input. Its answer is another one
+// when it fails, when it fails otherwise, and when it fails no more.
+type reason[K comparable] struct {
+	question
+	key K
+	of  *header
+	all map[K]*reason[K]
+}
+
+func (q *reason[K]) orphaned() { delete(q.all, q.key) }
+
+func (q *reason[K]) text() string { return named(q.of, q.key) + " (whether it fails)" }
+
+func (n *flat[K, J, W]) reset() {
+	n.collection.reset()
+	n.reasons = make(map[K]*reason[K])
+}
+
+// reasonFor returns the error of an absent key, which is that of the run of its input.
+func (n *flat[K, J, W]) reasonFor(r *Reader, k From[K, J]) error {
+	if r.record {
+		q := n.reasons[k.From]
+		if q == nil {
+			q = &reason[K]{key: k.From, of: &n.header, all: n.reasons}
+			n.reasons[k.From] = q
+		}
+		r.note(q)
+	}
+	if e := n.runs.find(k.From); e != nil && e.cell.fault != nil {
+		return &EntryError{Node: n.name, Key: keyText(k), Err: e.cell.fault.err}
+	}
+	return nil
 }
 
 func (n *flat[K, J, W]) explain(key string) (Explanation, bool) {
@@ -107,6 +153,9 @@ func (n *flat[K, J, W]) evaluate() {
 		n.replace(ch.old, ch.e.cell)
 		if len(n.changed) == before && ch.e.cell != nil {
 			n.counts.wasted(n.c.nodes[n.runs.index].(runners).runner(ch.e.row))
+		}
+		if q := n.reasons[ch.keyOf()]; q != nil && !sameFault(faultOf(ch.old), faultOf(ch.e.cell)) {
+			n.c.answered(q, q)
 		}
 	}
 }

@@ -40,6 +40,18 @@ func orderOf[K comparable]() (func(a, b K) int, error) {
 	return f.(func(a, b K) int), nil
 }
 
+// fromOrder returns the order of the keys of a [FlatMap]: that of the inputs, then that of the keys
+// that its function gives.
+func fromOrder[K, J comparable](inputs func(a, b K) int) (func(a, b From[K, J]) int, error) {
+	compare, err := orderOf[J]()
+	return func(a, b From[K, J]) int {
+		if c := inputs(a.From, b.From); c != 0 {
+			return c
+		}
+		return compare(a.Key, b.Key)
+	}, err
+}
+
 func compareNames(a, b types.NamespacedName) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

@@ -38,6 +38,8 @@ type mapped[K comparable, V, W any] struct {
 	f     func(*Reader, K, V) (W, error)
 	runs  []*made[K, W] // by row
 	dirty []int32
+	// alike compares what two runs return, for Verify, if that is not what equal is for.
+	alike func(a, b W) bool
 	// prints has a hash of each value when it was returned, in a graph that is verified or audited.
 	prints map[int32]uint64
 }
@@ -76,9 +78,7 @@ func (m *mapped[K, V, W]) evaluate() {
 			m.remove(row)
 			continue
 		}
-		because := cause(ch.e)
 		if int(row) >= len(m.runs) || m.runs[row] == nil {
-			because = nil
 			coming := 1
 			if first {
 				coming = len(m.in.changed) - i
@@ -87,8 +87,10 @@ func (m *mapped[K, V, W]) evaluate() {
 			m.place(row, &e.entry)
 			m.runs = reaching(m.runs, row, nil)
 			m.runs[row] = e
+			mark(m, row, nil)
+			continue
 		}
-		mark(m, row, because)
+		mark(m, row, ch.e)
 	}
 	for _, row := range m.dirty {
 		if e := m.runs[row]; e != nil {
@@ -129,7 +131,11 @@ func (m *mapped[K, V, W]) runEntry(row int32, e *made[K, W]) {
 		}
 		m.prints[row] = fingerprint(out)
 	}
-	if !m.result(&e.entry, in.key, out, err, same) {
+	before := m.counts
+	switch another := m.result(&e.entry, in.key, out, err, same); {
+	case in.fault != nil:
+		m.counts = before // no function has run
+	case !another:
 		m.counts.wasted(&e.runner)
 	}
 }
