@@ -34,7 +34,7 @@ func Audit(n int) GraphOption { return func(c *core) { c.audits = n } }
 
 // New returns a graph without nodes. Its name is for people: it is on the page and in errors.
 func New[S any](name string, o ...GraphOption) *Graph[S] {
-	g := &Graph[S]{c: &core{name: name}, feeds: make(map[int]func(*S) error)}
+	g := &Graph[S]{c: &core{name: name, unsound: true}, feeds: make(map[int]func(*S) error)}
 	for _, set := range o {
 		set(g.c)
 	}
@@ -96,7 +96,7 @@ type core struct {
 	rec      recorder
 	reader   *Reader // that the last Update has returned
 	updates  uint32
-	unsound  bool // the last Update did not end: the next one is a first one
+	unsound  bool // no Update has ended, or the last one did not: the next one is a first one
 	verified bool
 	audits   int
 	audited  int // where the next audit begins
@@ -147,14 +147,10 @@ func (g *Graph[S]) Update(s *S) (*Reader, error) {
 	if s == nil {
 		return nil, fmt.Errorf("derive: graph %q: Update of a nil snapshot", c.name)
 	}
-	if !c.updating.CompareAndSwap(false, true) {
-		return nil, fmt.Errorf("derive: graph %q: another Update is running", c.name)
+	if err := c.enter("another Update is running"); err != nil {
+		return nil, err
 	}
 	defer c.updating.Store(false)
-	for c.explaining.Load() > 0 {
-		// An explanation takes microseconds, and calls no function of the program.
-		runtime.Gosched()
-	}
 	if c.mistake != nil {
 		return nil, c.mistake
 	}
@@ -178,10 +174,23 @@ func (g *Graph[S]) Update(s *S) (*Reader, error) {
 	c.publish()
 	if c.verified {
 		if err := c.verify(); err != nil {
+			c.unsound, c.reader.ended = true, true
 			return nil, err
 		}
 	}
 	return c.reader, nil
+}
+
+// enter keeps all others out until updating is false again.
+func (c *core) enter(refusal string) error {
+	if !c.updating.CompareAndSwap(false, true) {
+		return fmt.Errorf("derive: graph %q: %s", c.name, refusal)
+	}
+	for c.explaining.Load() > 0 {
+		// An explanation takes microseconds, and calls no function of the program.
+		runtime.Gosched()
+	}
+	return nil
 }
 
 // evaluate brings the nodes up to date, in the order in which they were declared.
@@ -206,8 +215,8 @@ func (g *Graph[S]) evaluate(s *S) error {
 
 // Reset makes the next Update a first one: it runs every function.
 func (g *Graph[S]) Reset() error {
-	if !g.c.updating.CompareAndSwap(false, true) {
-		return fmt.Errorf("derive: graph %q: Reset during an Update", g.c.name)
+	if err := g.c.enter("Reset during an Update"); err != nil {
+		return err
 	}
 	defer g.c.updating.Store(false)
 	g.c.unsound = true

@@ -7,10 +7,12 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/util/dump"
+
+	"github.com/kates-go/kates/internal/guard"
 )
 
-// Verify runs each function of the graph twice, and compares the results with each other and with
-// what the graph has. The error names each node and key at which they differ, and what differs; nil
+// Verify runs each function of the graph twice, those of keys, groups, labels and selectors too, and
+// compares the results with each other and with what the graph has. The error names each node and key at which they differ, and what differs; nil
 // says that the graph is what an evaluation from scratch gives. It says one of three things:
 //
 //   - two runs give different results: the function depends on chance, a clock, or the order of a
@@ -22,8 +24,8 @@ import (
 // The last one needs a graph that is [Verified]. The error quotes values. Verify is called between
 // two Updates, by the same goroutine.
 func (g *Graph[S]) Verify() error {
-	if !g.c.updating.CompareAndSwap(false, true) {
-		return fmt.Errorf("derive: graph %q: Verify during an Update", g.c.name)
+	if err := g.c.enter("Verify during an Update"); err != nil {
+		return err
 	}
 	defer g.c.updating.Store(false)
 	if g.c.unsound {
@@ -158,7 +160,7 @@ func (o outcome) text() string {
 // compared checks an entry: run runs its function, kept is what the graph has, and equal compares
 // two values.
 func compared[V any](node, key string, run func() outcome, kept outcome, equal func(a, b V) bool) *finding {
-	same := func(a, b outcome) bool {
+	same := func(a, b outcome) (same bool) {
 		switch {
 		case errors.Is(a.err, Skip) || errors.Is(b.err, Skip):
 			return errors.Is(a.err, Skip) && errors.Is(b.err, Skip)
@@ -167,7 +169,7 @@ func compared[V any](node, key string, run func() outcome, kept outcome, equal f
 		}
 		x, _ := a.val.(V)
 		y, _ := b.val.(V)
-		return equal(x, y)
+		return guard.Call(func() error { same = equal(x, y); return nil }) == nil && same
 	}
 	one, two := run(), run()
 	if !same(one, two) {
@@ -204,8 +206,8 @@ func (m *mapped[K, V, W]) check(row int) *finding {
 		return o
 	}
 	equal := m.equal
-	if m.part {
-		equal = func(a, b W) bool { return reflect.DeepEqual(a, b) }
+	if m.alike != nil {
+		equal = m.alike
 	}
 	return compared(m.name, key, run, keptOf(e.cell), equal)
 }
