@@ -44,8 +44,11 @@ func (f *Changes[K, V]) note(old, next *cell[K, V]) {
 	} else {
 		k = next.key
 	}
-	if _, has := f.was[k]; !has {
+	switch was, has := f.was[k]; {
+	case !has:
 		f.was[k] = old
+	case was == nil && next == nil:
+		delete(f.was, k) // it has come and gone, and costs no memory until the next Done
 	}
 }
 

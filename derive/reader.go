@@ -1,5 +1,7 @@
 package derive
 
+import "errors"
+
 // Reader reads collections and values of a graph. A function gets one for each run: what the
 // function looks up through it is recorded, and the function runs again when an answer changes.
 // [Graph.Update] returns one for the results.
@@ -51,10 +53,19 @@ func (h *header) run(row int32, r *runner, f func(*Reader) error) error {
 	c := h.c
 	c.rec.begin(r)
 	reader := &Reader{c: c, before: h.index, record: true}
-	err := h.called(func() error { return f(reader) })
-	reader.ended = true
+	defer func() { reader.ended = true }() // also if the function ends its goroutine
+	err := h.called(func() error { return withText(f(reader)) })
 	c.endRun(h.index, row)
 	r.ran = c.updates
+	return err
+}
+
+// withText returns an error whose text can be read. It panics as the methods of an error do for which
+// that is not so: of a pointer that is nil, for example.
+func withText(err error) error {
+	if err != nil && !errors.Is(err, Skip) {
+		_ = err.Error()
+	}
 	return err
 }
 
@@ -62,5 +73,5 @@ func (h *header) run(row int32, r *runner, f func(*Reader) error) error {
 func (h *header) rerun(f func(*Reader) error) error {
 	reader := &Reader{c: h.c, before: h.index}
 	defer func() { reader.ended = true }()
-	return h.called(func() error { return f(reader) })
+	return h.called(func() error { return withText(f(reader)) })
 }
