@@ -31,8 +31,8 @@ func ByLabels[K comparable, V any](in Collection[K, V], name string, of func(K, 
 
 // BySelector makes the entries of a collection known by what they select, for [Selecting.Matching].
 // The function returns an entry's scope and its selector: LabelSelectorAsSelector of package
-// metav1 makes one of an API object's. A selector that is nil selects nothing, and so does that of an entry for which
-// the function panics.
+// metav1 makes one of an API object's. A selector that is nil selects nothing, and so does that of
+// an entry for which the function panics.
 func BySelector[K comparable, V any](in Collection[K, V], name string, of func(K, V) (scope string, s labels.Selector)) Selecting[K, V] {
 	n := declareMatched(in, "BySelector", name, of == nil)
 	n.postOf = func(k K, v V) *post[match[K, V]] {

@@ -11,9 +11,10 @@ import (
 	"github.com/kates-go/kates/internal/guard"
 )
 
-// Verify runs each function of the graph twice, those of keys, groups, labels and selectors too, and
-// compares the results with each other and with what the graph has. The error names each node and key at which they differ, and what differs; nil
-// says that the graph is what an evaluation from scratch gives. It says one of three things:
+// Verify runs each function of the graph twice, those of keys, groups, labels and selectors too.
+// It compares the results with each other and with what the graph has. The error names each node
+// and key at which they differ, and what differs. Nil says that the graph is what an evaluation
+// from scratch gives. The error says one of three things:
 //
 //   - two runs give different results: the function depends on chance, a clock, or the order of a
 //     map;

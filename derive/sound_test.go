@@ -1,0 +1,298 @@
+package derive
+
+import (
+	"fmt"
+	"slices"
+)
+
+// faults lists what is wrong inside of a graph between two Updates.
+func (c *core) faults() []string {
+	a := &auditor{c: c, questions: map[*question]string{}}
+	for _, n := range c.nodes {
+		if x, is := n.(interface{ auditAnswers(*auditor) }); is {
+			x.auditAnswers(a)
+		}
+	}
+	for _, n := range c.nodes {
+		if x, is := n.(interface{ auditRuns(*auditor) }); is {
+			x.auditRuns(a)
+		}
+	}
+	a.askers()
+	return a.found
+}
+
+// auditor looks at a graph from inside.
+type auditor struct {
+	c         *core
+	questions map[*question]string // that can be asked
+	links     int                  // of the runs
+	found     []string
+}
+
+func (a *auditor) wrong(format string, args ...any) {
+	a.found = append(a.found, fmt.Sprintf(format, args...))
+}
+
+// question notes one that is held.
+func (a *auditor) question(q asked, mustBeAsked bool) {
+	a.questions[q.base()] = q.text()
+	if mustBeAsked && len(q.base().askers) == 0 {
+		a.wrong("%s is held, and nobody asks it", q.text())
+	}
+}
+
+// runner looks at the links of an entry.
+func (a *auditor) runner(h *header, row int32, r *runner) {
+	if r.dirty {
+		a.wrong("row %d of %s is dirty after the Update", row, h.name)
+	}
+	seen := map[*question]bool{}
+	for i, x := range r.asks {
+		q := x.of.base()
+		if seen[q] {
+			a.wrong("row %d of %s asks %s twice", row, h.name, x.of.text())
+		}
+		seen[q] = true
+		a.links++
+		if _, held := a.questions[q]; !held {
+			a.wrong("row %d of %s asks %s, which is gone", row, h.name, x.of.text())
+		}
+		if int(x.at) >= len(q.askers) || q.askers[x.at] != (asker{h.index, row, int32(i)}) {
+			a.wrong("row %d of %s asks %s, which does not have it at %d", row, h.name, x.of.text(), x.at)
+		}
+	}
+}
+
+// askers compares how many links the questions have with how many the runs have: each of a run is
+// one of a question.
+func (a *auditor) askers() {
+	n := 0
+	for q, text := range a.questions {
+		n += len(q.askers)
+		for _, by := range q.askers {
+			r := a.c.nodes[by.node].(runners).runner(by.row)
+			if int(by.at) >= len(r.asks) || r.asks[by.at].of.base() != q {
+				a.wrong("%s has an asker that does not ask it", text)
+			}
+		}
+	}
+	if n != a.links {
+		a.wrong("questions have %d askers, and runs have %d questions", n, a.links)
+	}
+}
+
+func (c *collection[K, V]) auditAnswers(a *auditor) {
+	valid, invalid := 0, 0
+	for row, e := range c.entries {
+		if e == nil {
+			continue
+		}
+		if int(e.row) != row || e.of != c {
+			a.wrong("an entry of %s is in row %d and says %d", c.name, row, e.row)
+		}
+		a.question(e, false)
+		if e.cell == nil {
+			if len(e.askers) > 0 && c.kind != "Compute" {
+				a.wrong("an entry of %s that is not there has askers", c.name)
+			}
+			continue
+		}
+		if x, there := c.table.rows[e.cell.key]; !there || int(x) != row {
+			a.wrong("%s has an entry of %s in row %d, and the table says %d %v", c.name, keyText(e.cell.key), row, x, there)
+		}
+		if e.cell.fault != nil {
+			invalid++
+		} else {
+			valid++
+		}
+	}
+	if valid != c.valid || invalid != c.invalid {
+		a.wrong("%s has %d and %d entries, and counts %d and %d", c.name, valid, invalid, c.valid, c.invalid)
+	}
+	for k, h := range c.absent {
+		a.question(h, true)
+		if c.find(k) != nil || h.key != k {
+			a.wrong("%s holds a question for %s as absent, and it is there", c.name, keyText(k))
+		}
+	}
+	a.question(&c.whole, false)
+	if c.owner {
+		c.auditTable(a)
+	}
+}
+
+func (c *collection[K, V]) auditTable(a *auditor) {
+	t := c.table
+	if len(t.rows)+len(t.free)+len(t.dropped) != int(t.size) {
+		a.wrong("%s has %d rows: %d used, %d free, %d dropped", c.name, t.size, len(t.rows), len(t.free), len(t.dropped))
+	}
+	used := map[int32]bool{}
+	for k, row := range t.rows {
+		if used[row] || c.entries[row] == nil {
+			a.wrong("%s %s is in row %d: used twice, or empty", c.name, keyText(k), row)
+		}
+		used[row] = true
+	}
+	for _, row := range slices.Concat(t.free, t.dropped) {
+		if used[row] || c.entries[row] != nil {
+			a.wrong("row %d of %s is free, and is used", row, c.name)
+		}
+		used[row] = true
+	}
+	if len(t.left) > len(t.order)+len(t.added) || len(t.added) > int(t.size) {
+		a.wrong("%s has %d rows in order, %d added, %d left", c.name, len(t.order), len(t.added), len(t.left))
+	}
+	if len(t.left)+len(t.added) > 0 || t.order == nil {
+		return // to ask for the order changes it
+	}
+	order := t.order
+	if len(order) != len(t.rows) || !slices.IsSortedFunc(order, func(x, y int32) int { return t.compare(t.keyAt(x), t.keyAt(y)) }) {
+		a.wrong("%s is not in order", c.name)
+	}
+}
+
+func (n *flat[K, J, W]) auditAnswers(a *auditor) {
+	n.collection.auditAnswers(a)
+	for k, q := range n.reasons {
+		a.question(q, true)
+		if q.key != k {
+			a.wrong("%s holds a question under another key", n.name)
+		}
+	}
+}
+
+func (m *mapped[K, V, W]) auditRuns(a *auditor) {
+	if len(m.dirty) > 0 {
+		a.wrong("%s has dirty rows after the Update", m.name)
+	}
+	for row, e := range m.runs {
+		there := row < len(m.in.entries) && m.in.entries[row] != nil && m.in.entries[row].cell != nil
+		if (e != nil) != there || (e != nil) != (m.entries[row] != nil) {
+			a.wrong("row %d of %s is used (%v), of its input (%v)", row, m.name, e != nil, there)
+		}
+		if e != nil {
+			a.runner(&m.header, int32(row), &e.runner)
+		}
+	}
+	for row := len(m.runs); row < len(m.in.entries); row++ {
+		if x := m.in.entries[row]; x != nil && x.cell != nil {
+			a.wrong("%s has no row %d", m.name, row)
+		}
+	}
+	for row := range m.prints {
+		if m.runs[row] == nil {
+			a.wrong("%s has a fingerprint of what is gone", m.name)
+		}
+	}
+}
+
+func (v *value[T]) auditRuns(a *auditor) {
+	if len(v.list) > 0 {
+		a.wrong("%s is dirty after the Update", v.name)
+	}
+	a.runner(&v.header, 0, &v.one.runner)
+}
+
+func (n *groups[I, K, V]) auditRuns(a *auditor) {
+	members := map[I]int{}
+	for row, is := range n.groupsOf {
+		if e := n.in.entries[row]; len(is) > 0 && (e == nil || e.cell == nil || e.cell.fault != nil) {
+			a.wrong("%s holds groups of row %d, which is gone or invalid", n.name, row)
+		}
+		for _, i := range is {
+			members[i]++
+		}
+	}
+	for _, e := range n.entries {
+		if e != nil && e.cell.val.Len() != members[e.cell.key] {
+			a.wrong("group %s of %s has %d members, noted %d", keyText(e.cell.key), n.name, e.cell.val.Len(), members[e.cell.key])
+		}
+	}
+	auditFailures(a, &n.header, n.in, n.failed)
+}
+
+func auditFailures[K comparable, V any](a *auditor, h *header, in *collection[K, V], failed failures[K]) {
+	for k := range failed {
+		if e := in.find(k); e == nil || e.cell.fault != nil {
+			a.wrong("%s holds a panic for %s, which is gone or invalid", h.name, keyText(k))
+		}
+	}
+}
+
+func (n *matched[K, V]) auditAnswers(a *auditor) {
+	for name, s := range n.selections {
+		a.question(s, true)
+		if s.name != name || s.post.of.selection != s {
+			a.wrong("a selection of %s has another name", n.name)
+		}
+	}
+}
+
+func (n *matched[K, V]) auditRuns(a *auditor) {
+	live := map[*post[match[K, V]]]bool{}
+	for row, p := range n.posts {
+		if p == nil {
+			continue
+		}
+		live[p] = true
+		if e := n.in.entries[row]; e == nil || e.cell == nil || e.cell != p.of.cell {
+			a.wrong("%s holds a post of row %d, which is gone or another", n.name, row)
+		}
+	}
+	for _, s := range n.selections {
+		live[s.post] = true
+	}
+	n.board.audit(a, n.name, live)
+	auditFailures(a, &n.header, n.in, n.failed)
+}
+
+// audit compares what hangs with what has to hang.
+func (b *board[T]) audit(a *auditor, name string, live map[*post[T]]bool) {
+	sets, hang := 0, 0
+	for p := range live {
+		at, on := b.placesOf(p), b.sets
+		if p.selector != nil {
+			at, on = p.required(), b.selectors
+		} else {
+			sets++
+		}
+		for at := range at {
+			hang++
+			if _, is := on[at][p]; !is {
+				a.wrong("%s: a post is missing at %v", name, at)
+			}
+		}
+	}
+	for _, on := range []map[place]map[*post[T]]struct{}{b.sets, b.selectors} {
+		for at, all := range on {
+			if hang -= len(all); len(all) == 0 {
+				a.wrong("%s holds the empty place %v", name, at)
+			}
+		}
+	}
+	spare := 0
+	for key, n := range b.wanted {
+		for p := range live {
+			if p.selector != nil {
+				for at := range p.required() {
+					if at.key == key {
+						n--
+					}
+				}
+			}
+		}
+		if n != 0 {
+			a.wrong("%s: selectors at %q are counted wrong", name, key)
+		}
+		if b.wanted[key] == 0 {
+			spare++
+		}
+	}
+	if spare != b.spare {
+		a.wrong("%s: %d spare keys, counted %d", name, spare, b.spare)
+	}
+	if hang != 0 || sets != len(b.all) {
+		a.wrong("%s: %d posts too few hang; %d label sets are listed, not %d", name, hang, len(b.all), sets)
+	}
+}
