@@ -84,12 +84,6 @@ var clusters = []mutant{
 		new: `len(s.waiting) > 1`,
 	},
 	{
-		name: "objects of a list are not counted", says: "a watch that has no room says so, and what it has shown stays",
-		in: "stream.admit", caught: "TestG1AListThatIsOverTheBoundIsNotReadAnyFurtherAndNeverShown",
-		old: `!s.fit(objects)`,
-		new: `!s.fit(objects) && false`,
-	},
-	{
 		name: "what was shown goes where there is no room", says: "a watch that has no room says so, and what it has shown stays",
 		in: "stream.failed", caught: "TestG5G8AnEventOverTheBoundTakesNothingBackAndHarmsNoOtherStream",
 		old: `state := classify(err)`,
@@ -116,12 +110,6 @@ var clusters = []mutant{
 		old: `errors.Is(err, kates.ErrOtherCluster)`,
 		new: `false && errors.Is(err, kates.ErrOtherCluster)`,
 	},
-	{
-		name: "a client forgets that its cluster does not say its UID", says: "a new connection takes over when it works, and no watch has a gap",
-		in: "core.sameCluster", caught: "TestARotationAfterTheOldCredentialWasRevoked",
-		old: `c.connection.untold.Load()`,
-		new: `false && c.connection.untold.Load()`,
-	},
 }
 
 // wire are mistakes with what servers send.
@@ -131,12 +119,6 @@ var wire = []mutant{
 		in: "shape.misfit", caught: "TestG5G8AWatchThatIsBrokenOrHostileTakesNothingBackAndIsNotOpenedInALoop/another_namespace,_untyped",
 		old: `namespace != s.key.namespace`,
 		new: `namespace == ""`,
-	},
-	{
-		name: "a bookmark without a version is taken", says: "an event that cannot be is not taken in",
-		in: "stream.bookmark", caught: "TestG5G8AWatchThatIsBrokenOrHostileTakesNothingBackAndIsNotOpenedInALoop/a_bookmark_without_a_version,_untyped",
-		old: `err != nil`,
-		new: `err != nil && rv != ""`,
 	},
 	{
 		name: "an error after a while is no failure", says: "a watch that cannot be read is opened with growing pauses",

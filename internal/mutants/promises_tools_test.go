@@ -74,12 +74,6 @@ var tools = []mutant{
 		new: `p.open < 0`,
 	},
 	{
-		name: "a crash is over before its write is stored", says: "a trial finds what a program does not finish, and what a crash breaks",
-		in: "recorder.position", caught: "TestTheAnswerOfTheLastWriteMayMatter",
-		old: `r.crashed != nil && r.stopped`,
-		new: `r.crashed != nil`,
-	},
-	{
 		name: "the detector does not hear of Key functions", says: "the detector sees each write to a shared object",
 		in: "rows.witnessed", caught: "TestG10TheDetectorNamesTheFunctionThatWroteToItsArgument",
 		old: `defer r.Lend("the Key function", name, o, nil)()`,
@@ -121,11 +115,5 @@ var tools = []mutant{
 			})`,
 		new: `f()
 			err := guard.Named(what, func() error { return nil })`,
-	},
-	{
-		name: "an observer is not told that a client is closed", says: "an observer is told once, and its panic ends nothing",
-		in: "observers.end", caught: "TestAnObserverLearnsOfEachClientAndOfItsEndOnce",
-		old: `o.closed`,
-		new: `o.closed[:0]`,
 	},
 }

@@ -21,7 +21,7 @@ const (
 
 func all() []mutant {
 	return slices.Concat(position, entry, floor, tombstone, classifier, settling, coverage, probe, echo,
-		lastState, warm, collecting, isolation, overlay, loops, partitions, controllers, replicas,
+		lastState, warm, derived, collecting, isolation, overlay, loops, partitions, controllers, replicas,
 		writes, held, clusters, wire, tools)
 }
 
@@ -51,7 +51,7 @@ func TestTheTableIsWhole(t *testing.T) {
 	promises := promised(t)
 	assert.LessOrEqual(t, len(all()), most)
 	assert.LessOrEqual(t, len(promises), mostPromises)
-	known, count := slices.Concat(rules, warmRules, promises), map[string]int{}
+	known, count := slices.Concat(rules, warmRules, deriveRules, promises), map[string]int{}
 	for _, p := range peers {
 		known = append(known, string(p))
 	}
@@ -61,7 +61,7 @@ func TestTheTableIsWhole(t *testing.T) {
 		names[m.name], ids[m.id()] = true, true
 		_, err := s.test(m.caught, m.pkg)
 		assert.NoError(t, err, m.name)
-		if m.says == "" && !slices.Contains(warmRules, m.rule) {
+		if m.says == "" && !slices.Contains(slices.Concat(warmRules, deriveRules), m.rule) {
 			assert.NotEmpty(t, m.guarantees(), "%s: %s names no guarantee", m.name, m.caught)
 		}
 		for _, of := range append(m.guarantees(), m.rule, string(m.peer), m.says) {

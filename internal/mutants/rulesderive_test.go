@@ -1,0 +1,64 @@
+package mutants
+
+// deriveRules are rules of package derive, which explains them.
+var deriveRules = []string{"questions", "runs", "links", "cutoff", "departure"}
+
+// derived are mistakes in what a graph of package derive keeps between two snapshots.
+var derived = []mutant{
+	{
+		name: "an absent key is not asked for", rule: "questions",
+		in: "collection.lookUp", caught: "TestAKeyWithoutAnEntryIsAskedForLikeAnyOther",
+		old: `r.note(c.hole(k))`,
+		new: `_ = k`,
+	},
+	{
+		name: "who has asked for all entries is not told", rule: "questions",
+		in: "collection.put", caught: "TestAnEntryRunsWhenAnAnswerHasChangedAndNotElse",
+		old: `c.c.answered(&c.whole, &c.whole)`,
+		new: `_ = old`,
+	},
+	{
+		name: "a group is edited in place", rule: "questions",
+		in: "Group.edited", caught: "TestAGroupThatIsKeptDoesNotChange",
+		old: `make([]*cell[K, V], 0, len(g.cells)+len(edits))`,
+		new: `g.cells[:0]`,
+	},
+	{
+		name: "an entry runs once for each cause", rule: "runs",
+		in: "derive.mark", caught: "TestAnEntryRunsOnceHoweverManyCausesThereAre",
+		old: `!r.dirty`,
+		new: `true`,
+	},
+	{
+		name: "what a run does not ask again stays linked", rule: "links",
+		in: "core.endRun", caught: "TestAnEntryIsLinkedWithWhatItsLastRunHasAskedAndNothingElse",
+		old: `if a.of != nil {
+				c.leave(a)
+			}`,
+		new: `_ = a`,
+	},
+	{
+		name: "a result that equals the last one is another", rule: "cutoff",
+		in: "collection.same", caught: "TestAResultThatEqualsTheLastOneStopsHereAndTheOldValueStays",
+		old: `c.equal(e.cell.val, v)`,
+		new: `false`,
+	},
+	{
+		name: "each result equals the last one", rule: "cutoff",
+		in: "collection.same", caught: "TestAnEntryRunsOnceHoweverManyCausesThereAre",
+		old: `c.equal(e.cell.val, v)`,
+		new: `true`,
+	},
+	{
+		name: "the row of a departed key is given away at once", rule: "departure",
+		in: "table.drop", caught: "TestTheRowOfADepartedKeyIsGivenToAnotherInTheNextUpdateAtTheEarliest",
+		old: `t.dropped = append(t.dropped, row)`,
+		new: `t.free = append(t.free, row)`,
+	},
+	{
+		name: "an entry stays in the groups that it has left", rule: "departure",
+		in: "groups.evaluate", caught: "TestAnEntryGoesWithItsInputInTheSameUpdateWithWhatItHasPutAndAsked",
+		old: `edits[i] = append(edits[i], edit[K, V]{key, nil})`,
+		new: `_ = key`,
+	},
+}
