@@ -32,6 +32,8 @@ EXTRAS := $(patsubst %/go.mod,%,$(wildcard kates/*/go.mod kates/prometheus/*/go.
 APISERVER := kates/katestest/apiserver
 # GATEWAY are the tests of examples/gateway on a real API server, with traffic.
 GATEWAY := $(patsubst %/go.mod,%,$(wildcard examples/gateway/e2e/go.mod))
+# bench/krt is not among them: it has Istio's dependencies, which need other versions of Kubernetes'
+# modules than all others, and four minutes to build. Only bench-derive builds it.
 BENCHES := $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
 MODULES := . $(EXTRAS) $(APISERVER) $(GATEWAY) e2e tools $(BENCHES)
 TESTED := $(EXTRAS) $(BENCHES)
@@ -297,6 +299,14 @@ BENCH_SHARDED_RUNS ?= 3
 bench-sharded: apiserver build-bench ## measure replicas that share the pods of a server, into bench/RESULTS.md (BENCH_SHARDED, BENCH_SHARDED_RUNS)
 	@cd bench && $(STAGE) "replicas that share" "$(BENCH)" sharded -pods "$(BENCH_SHARDED)" -runs "$(BENCH_SHARDED_RUNS)" -note "$(BENCH_NOTE)" $(BENCH_FLAGS)
 
+# A run takes about 2 minutes of CPU; the first build of krt takes four. -krt= leaves krt out.
+BENCH_DERIVE_RUNS ?= 5
+KRT := $(BIN)/krt
+
+.PHONY: bench-derive
+bench-derive: build-krt build-bench ## measure package derive beside a plain loop, caches by hand and Istio's krt, into bench/RESULTS.md (BENCH_DERIVE_RUNS)
+	@cd bench && $(STAGE) "results that are kept up to date" "$(BENCH)" derive -krt "$(KRT)" -runs "$(BENCH_DERIVE_RUNS)" -note "$(BENCH_NOTE)" $(BENCH_FLAGS)
+
 # A run takes about 5 minutes of CPU.
 BENCH_BUILD_RUNS ?= 1
 
@@ -319,6 +329,7 @@ bench-smoke: apiserver nginx build-bench ## see that the benchmarks work, with t
 	@cd bench && $(STAGE) "small shares" "$(BENCH)" sharded -smoke -out ../.cache/bench-smoke
 	@cd bench && $(STAGE) "small crowd" "$(BENCH)" crowd -smoke -out ../.cache/bench-smoke
 	@cd bench && $(STAGE) "small gateways" "$(BENCH)" gateway -smoke -out ../.cache/bench-smoke
+	@cd bench && $(STAGE) "small graphs" "$(BENCH)" derive -smoke -out ../.cache/bench-smoke
 
 .PHONY: examples
 examples: ## run each example of the library's module for a few seconds
@@ -329,7 +340,7 @@ examples: ## run each example of the library's module for a few seconds
 readme: build-testgate ## compile the Go blocks of README.md and docs
 	@$(STAGE) "README blocks" "$(TESTGATE)" -name "README blocks" -- -vet=off -tags $(TAGS) -count=1 ./internal/readme
 
-.PHONY: build-testgate build-fuzzgate build-staticcheck build-bench
+.PHONY: build-testgate build-fuzzgate build-staticcheck build-bench build-krt
 build-testgate:
 	@$(GO) -C tools build -o "$(TESTGATE)" ./testgate
 
@@ -338,6 +349,9 @@ build-fuzzgate:
 
 build-bench:
 	@$(STAGE) "building bench" $(GO) -C bench build -o "$(BENCH)" .
+
+build-krt:
+	@$(STAGE) "building krt" $(GO) -C bench/krt build -o "$(KRT)" .
 
 build-staticcheck:
 	@$(STAGE) "building staticcheck" $(GO) -C tools build -o "$(STATICCHECK)" honnef.co/go/tools/cmd/staticcheck

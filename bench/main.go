@@ -9,12 +9,13 @@
 //	go run . crowd -pods 1000000             # clients of a million pods, into the same results
 //	go run . sharded -pods 50000             # replicas that share them, into the same results
 //	go run . builds                          # first builds of programs that use the libraries, into the same results
+//	go run . derive                          # programs that keep results up to date, into the same results
 //	go run . replay                          # plays recordings of a real API server, and prints a table
 //	go run . report                          # writes RESULTS.md again, from the raw results
 //	go run . profile -sizes 10000            # profiles of kates, at bootstrap and in churn; -consumers: of another one
 //
-// It starts itself as each of the consumers (`consume NAME`), operators (`operate NAME`) and
-// gateways (`route NAME`).
+// It starts itself as each of the consumers (`consume NAME`), operators (`operate NAME`), gateways
+// (`route NAME`) and programs that keep results up to date (`derived NAME`).
 package main
 
 import (
@@ -52,9 +53,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
 		"run": measure, "report": again, "profile": profile, "consume": consume,
 		"operator": operators, "operate": operate, "gateway": gateways, "route": route, "fleet": manyClusters, "load": steadyLoad, "replay": replayed, "crowd": crowd, "sharded": sharded, "builds": builds,
+		"derive": deriving, "derived": contend,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return errors.New("say what to do: run, operator, gateway, fleet, load, crowd, sharded, builds, replay, report or profile")
+		return errors.New("say what to do: run, operator, gateway, fleet, load, crowd, sharded, builds, derive, replay, report or profile")
 	}
 	return commands[args[0]](ctx, args[1:], stdout, stderr)
 }
@@ -172,7 +174,7 @@ func again(_ context.Context, args []string, _, stderr io.Writer) error {
 
 // titles returns the names for people of all that is measured, in order.
 func titles() report.Titles {
-	all := report.Titles{Operators: operatorTitles(), Gateways: gatewayTitles(), Builds: buildTitles()}
+	all := report.Titles{Operators: operatorTitles(), Gateways: gatewayTitles(), Builds: buildTitles(), Derived: derivedTitles}
 	for _, v := range consumer.Variants {
 		all.Consumers = append(all.Consumers, report.Title{Consumer: v.Name, Text: v.Title, Minor: v.BootstrapOnly && !v.Shared, Fields: v.Fields})
 	}

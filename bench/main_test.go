@@ -109,3 +109,29 @@ func TestRecordingsAreReplayedToTheirEnd(t *testing.T) {
 	require.Error(t, replayed(t.Context(), []string{"-runs", "0"}, io.Discard, io.Discard))
 	require.Error(t, replayed(t.Context(), []string{"-recordings", t.TempDir()}, io.Discard, io.Discard))
 }
+
+func TestFlagsSayWhatIsMeasuredOfDerivedResults(t *testing.T) {
+	o, out, err := derivedOptions([]string{"-sizes=30,40", "-pods=90", "-policies=9", "-krt=there/krt", "-out", "there"}, io.Discard)
+	require.NoError(t, err)
+	assert.Equal(t, []any{[]int{30, 40}, 90, 9, "there/krt", "there"}, []any{o.Sizes, o.Pods, o.Policies, o.Krt, out})
+	o, _, err = derivedOptions([]string{"-smoke"}, io.Discard)
+	require.NoError(t, err)
+	assert.Less(t, o.Pods, 1000)
+	assert.Empty(t, o.Krt)
+	for _, wrong := range [][]string{{"-pods", "0"}, {"-runs", "0"}, {"-policies", "1"}, {"-pods=9", "-policies=10"}, {"-sizes", ""}, {"-slow", "0"}, {"-changes", "0"}, {"-checked", "0"}, {"more"}} {
+		_, _, err := derivedOptions(wrong, io.Discard)
+		require.Error(t, err, wrong)
+	}
+	require.Error(t, contend(t.Context(), nil, io.Discard, io.Discard))
+	require.Error(t, contend(t.Context(), []string{"krt"}, io.Discard, io.Discard))
+}
+
+func TestTheYardstickIsPinnedAndHasNoKates(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("krt", "go.mod"))
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "\tistio.io/istio v0.0.0-20260827124520-eed52ebb66ad\n")
+	assert.NotContains(t, string(text), "replace")
+	for line := range strings.Lines(string(text)) {
+		assert.False(t, strings.Contains(line, "kates-go/kates") && !strings.HasPrefix(line, "module "), line)
+	}
+}

@@ -189,13 +189,18 @@ func with[T any](all []T, i int, x T) []T {
 }
 
 // ring returns snapshots each of which differs from the one before in one object, the first one from
-// the last one too. A program's snapshot has just been made, and is in the processor's caches. So
-// there are few of them.
-func ring[S any](first S, change func(s S, i, version int) S) (all []S) {
-	s := first
-	for version := range 2 {
-		for i := range 4 {
-			s = change(s, i, version)
+// the last one too. change puts an object into a snapshot; objects has two versions of each. A
+// program's snapshot has just been made, and is in the processor's caches. So there are few of them.
+func ring[S, O any](s S, change func(s S, i int, o O) S, object func(i, version int) O) (all []S) {
+	const n = 4
+	var objects [2][n]O
+	for i := range n {
+		objects[0][i], objects[1][i] = object(i, 1), object(i, 2)
+		s = change(s, i, objects[1][i])
+	}
+	for _, versions := range objects {
+		for i, o := range versions {
+			s = change(s, i, o)
 			all = append(all, s)
 		}
 	}
@@ -251,32 +256,35 @@ func BenchmarkRoutingTable(b *testing.B) {
 		b.Run(fmt.Sprintf("loop/%d", n), func(b *testing.B) { measure(b, func() { c.loop() }) })
 		b.Run(fmt.Sprintf("first/%d", n), func(b *testing.B) { benchmark(b, routingTable, c) })
 		b.Run(fmt.Sprintf("a slice/%d", n), func(b *testing.B) {
-			benchmark(b, routingTable, ring(c, func(c cluster, i, version int) cluster {
-				at := (i + 1) * n / 5
-				c.Slices = with(c.Slices, at, sliceOf(at, version+2))
+			at := func(i int) int { return (i + 1) * n / 5 }
+			benchmark(b, routingTable, ring(c, func(c cluster, i int, s *discoveryv1.EndpointSlice) cluster {
+				c.Slices = with(c.Slices, at(i), s)
 				return c
-			})...)
+			}, func(i, version int) *discoveryv1.EndpointSlice { return sliceOf(at(i), version+1) })...)
 		})
 	}
 }
 
 func BenchmarkPolicies(b *testing.B) {
 	f := fleetOf()
-	aPod := ring(f, func(f fleet, i, version int) fleet {
-		at := (i + 1) * pods / 5
-		f.Pods = with(f.Pods, at, podOf(at, version+1))
+	podAt, policyAt := func(i int) int { return (i + 1) * pods / 5 }, func(i int) int { return (i + 1) * policies / 5 }
+	aPod := ring(f, func(f fleet, i int, p *corev1.Pod) fleet {
+		f.Pods = with(f.Pods, podAt(i), p)
 		return f
-	})
-	aPolicy := ring(f, func(f fleet, i, version int) fleet {
-		at := (i + 1) * policies / 5
-		f.Policies = with(f.Policies, at, policyOf(at, version+1))
+	}, func(i, version int) *corev1.Pod { return podOf(podAt(i), version) })
+	putPolicy := func(f fleet, _ int, p *policy) fleet {
+		for i := range f.Policies {
+			if f.Policies[i].Name == p.Name {
+				f.Policies = with(f.Policies, i, p)
+			}
+		}
 		return f
-	})
-	ofAll := ring(f, func(f fleet, i, version int) fleet {
+	}
+	aPolicy := ring(f, putPolicy, func(i, version int) *policy { return policyOf(policyAt(i), version) })
+	ofAll := ring(f, putPolicy, func(i, version int) *policy {
 		p := policyOf(0, 4*version+i)
 		p.Selector = labels.Everything()
-		f.Policies = with(f.Policies, 0, p)
-		return f
+		return p
 	})
 	for _, of := range []struct {
 		name    string

@@ -110,7 +110,7 @@ func (o Options) size(ctx context.Context, r *report.Results, pods int) error {
 
 // rotated returns the list from its n-th place on, or backwards from there in every other run. So
 // each run starts with another consumer, and no consumer always follows the same one.
-func rotated(all []consumer.Variant, n int) []consumer.Variant {
+func rotated[T any](all []T, n int) []T {
 	if len(all) == 0 {
 		return nil
 	}

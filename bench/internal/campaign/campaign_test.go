@@ -31,7 +31,7 @@ func TestEachRunStartsWithAnotherConsumerAndNoneIsAlwaysAfterTheSame(t *testing.
 	assert.Equal(t, []string{"ab", "ba", "ab", "ba"}, orders("ab", 4))
 	assert.Equal(t, []string{"abc", "bac", "cab", "acb", "bca", "cba"}, orders("abc", 6))
 	assert.Equal(t, []string{"abcd", "badc", "cdab", "dcba", "abcd"}, orders("abcd", 5))
-	assert.Empty(t, rotated(nil, 3))
+	assert.Empty(t, rotated[consumer.Variant](nil, 3))
 }
 
 func TestTheMachineIsDescribedWithoutItsName(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/bench/internal/consumer"
+	"github.com/kates-go/kates/bench/internal/derived"
 	"github.com/kates-go/kates/bench/internal/gateway"
 	"github.com/kates-go/kates/bench/internal/operator"
 )
@@ -39,8 +40,13 @@ func startAs(ctx context.Context, command, name, kubeconfig string, env ...strin
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	c := exec.CommandContext(ctx, self, command, name)
-	c.Env = append(append(os.Environ(), KubeconfigEnv+"="+kubeconfig), env...)
+	return startProgram(ctx, name, self, append([]string{KubeconfigEnv + "=" + kubeconfig}, env...), command, name)
+}
+
+// startProgram starts a program, which then waits for commands. The name is for errors.
+func startProgram(ctx context.Context, name, path string, env []string, args ...string) (*process, error) {
+	c := exec.CommandContext(ctx, path, args...)
+	c.Env = append(os.Environ(), env...)
 	c.Stderr = os.Stderr
 	c.WaitDelay = 10 * time.Second
 	in, err := c.StdinPipe()
@@ -85,6 +91,16 @@ func (p *process) askOperator(c operator.Command) (operator.Answer, error) {
 // askGateway is ask for a gateway.
 func (p *process) askGateway(c gateway.Command) (gateway.Answer, error) {
 	var a gateway.Answer
+	err := p.send(string(c.Do), c)
+	if err == nil {
+		err = p.receive(&a, &a.Error)
+	}
+	return a, err
+}
+
+// askDerived is ask for a contender.
+func (p *process) askDerived(c derived.Command) (derived.Answer, error) {
+	var a derived.Answer
 	err := p.send(string(c.Do), c)
 	if err == nil {
 		err = p.receive(&a, &a.Error)

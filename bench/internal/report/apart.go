@@ -17,6 +17,8 @@ var apart = []struct {
 }{
 	{Crowd, "A crowd", "By `make bench-crowd`: a server in another process makes the pods as they are asked for, and sends 5,000 events per second to a reconciler of 0.2 s.",
 		[]Metric{BootstrapTime, BootstrapCPU, BootstrapPeak, HeapPerObject, Received, RefreshTime, EventCPU, EventAllocs}},
+	{Derived, "Results that are kept up to date", "By `make bench-derive`: a graph of package derive beside a plain loop over everything, caches that are written by hand, and Istio's krt. Each has a process of its own, and all get the same changes. Their results are compared after each. Times are CPU times of the process.",
+		[]Metric{RoutesFirst, RoutesChange, RoutesMemory, PerPodFirst, PerPodPod, PerPodPolicy, PerPodWide, PerPodOwn, PerPolicyFirst, PerPolicyPod, PerPolicyPolicy}},
 	{Builds, "The first build of a program", "By `make bench-build`: `go build` with an empty cache and all modules there, of the least program that watches pods.",
 		[]Metric{BuildTime, BuildCPU, BuildPackages, BuildSize}},
 	{Shards, "Replicas that share", "By `make bench-sharded`: replicas begin together, each in a process of its own, and divide the namespaces of the pods. The API server sends each its part (KEP-5866). The means of all replicas.", nil},
@@ -30,8 +32,12 @@ func writeApart(b *strings.Builder, r *Results, all Titles) {
 			continue
 		}
 		titles := all.Consumers
-		if a.part == Builds {
+		what := "pods"
+		switch a.part {
+		case Builds:
 			titles = all.Builds
+		case Derived:
+			titles, what = all.Derived, "objects of each kind"
 		}
 		fmt.Fprintf(b, "## %s\n\n%s Runs: %d, medians. %s, %d cores, %s, %s; load before %.1f.\n\n", a.heading, a.text, of.Runs,
 			of.Machine.CPU, of.Machine.Cores, strings.Join(of.Machine.Versions, ", "), of.Machine.Date, of.Machine.LoadBefore)
@@ -40,7 +46,7 @@ func writeApart(b *strings.Builder, r *Results, all Titles) {
 		}
 		for _, pods := range of.pods() {
 			if pods > 0 && a.metrics != nil {
-				fmt.Fprintf(b, "%s pods:\n\n", count(pods))
+				fmt.Fprintf(b, "%s %s:\n\n", count(pods), what)
 			}
 			if a.metrics != nil {
 				writeTable(b, of, pods, titles, a.metrics)

@@ -42,6 +42,8 @@ const (
 	Crowd Part = "crowd"
 	// Builds are first builds of programs.
 	Builds Part = "builds"
+	// Derived are programs that keep results up to date in different ways.
+	Derived Part = "derived"
 	// Shards are replicas that share the objects of a server. At: replicas.
 	Shards Part = "shards"
 )
@@ -122,6 +124,21 @@ const (
 	BuildCPU      Metric = "first build, CPU s"
 	BuildPackages Metric = "packages"
 	BuildSize     Metric = "program, MB"
+)
+
+// The metrics of programs that keep results up to date. All times are CPU times.
+const (
+	RoutesFirst     Metric = "routing table, first, ms"
+	RoutesChange    Metric = "routing table, an object changes, µs"
+	RoutesMemory    Metric = "routing table, memory per entry without its value, bytes"
+	PerPodFirst     Metric = "a result per pod, first, ms"
+	PerPodPod       Metric = "a result per pod, a pod changes, µs"
+	PerPodPolicy    Metric = "a result per pod, a policy of some changes, µs"
+	PerPodWide      Metric = "a result per pod, a policy of all changes, ms"
+	PerPodOwn       Metric = "of that, the functions of the program, ms"
+	PerPolicyFirst  Metric = "a result per policy, first, ms"
+	PerPolicyPod    Metric = "a result per policy, a pod changes, µs"
+	PerPolicyPolicy Metric = "a result per policy, a policy changes, µs"
 )
 
 // Add adds a sample.

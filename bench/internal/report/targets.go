@@ -22,6 +22,8 @@ type target struct {
 	of Part
 	// least is the number of pods from which on the target holds.
 	least int
+	// upTo is the number of pods up to which it holds; 0: there is none.
+	upTo int
 	// at is the number of cores or replicas, otherAt that of the other consumer if it differs.
 	at, otherAt int
 	// atLeast marks a target that is a lower bound.
@@ -67,6 +69,17 @@ var targets = []target{
 	{text: "Warm start, received: 0.01× typed informers", metric: Received, consumer: "kates-warm", other: "informers", most: 0.01, least: largest},
 	{text: "Four replicas share, live heap of one: 0.3× that of one alone", of: Shards, metric: HeapTotal, consumer: "kates-sharded", other: "kates-sharded", most: 0.3, at: 4, otherAt: 1},
 	{text: "Four replicas share, received by one: 0.3× that of one alone", of: Shards, metric: Received, consumer: "kates-sharded", other: "kates-sharded", most: 0.3, at: 4, otherAt: 1},
+	{text: "Routing table, an object changes: 10 µs of CPU", of: Derived, metric: RoutesChange, consumer: "derive", most: 10, upTo: large},
+	{text: "Routing table, an object changes: 60 µs of CPU", of: Derived, metric: RoutesChange, consumer: "derive", most: 60, least: 10 * large},
+	{text: "Routing table, first: 1.5× a plain loop", of: Derived, metric: RoutesFirst, consumer: "derive", other: "loop", most: 1.5, least: large},
+	{text: "Routing table, memory per entry without its value: 200 bytes", of: Derived, metric: RoutesMemory, consumer: "derive", most: 200, least: large},
+	{text: "A result per pod, first: 100 ms of CPU", of: Derived, metric: PerPodFirst, consumer: "derive", most: 100},
+	{text: "A result per pod, a pod changes: 10 µs", of: Derived, metric: PerPodPod, consumer: "derive", most: 10},
+	{text: "A result per pod, a policy of 20 changes: 300 µs", of: Derived, metric: PerPodPolicy, consumer: "derive", most: 300},
+	{text: "A result per pod, a policy of all changes: 20 ms", of: Derived, metric: PerPodWide, consumer: "derive", most: 20},
+	{text: "A result per policy, first: 100 ms", of: Derived, metric: PerPolicyFirst, consumer: "derive", most: 100},
+	{text: "A result per policy, a pod changes: 20 µs", of: Derived, metric: PerPolicyPod, consumer: "derive", most: 20},
+	{text: "A result per policy, a policy changes: 60 µs", of: Derived, metric: PerPolicyPolicy, consumer: "derive", most: 60},
 }
 
 // verdict is the outcome of a target at one size.
@@ -100,7 +113,7 @@ func verdicts(r *Results) (all []verdict) {
 			continue
 		}
 		for _, pods := range of.sizes(t) {
-			if v, ok := t.judge(of, pods); ok && (pods == 0 || pods >= t.least) {
+			if v, ok := t.judge(of, pods); ok && (pods == 0 || pods >= t.least && (t.upTo == 0 || pods <= t.upTo)) {
 				all = append(all, v)
 			}
 		}

@@ -20,7 +20,7 @@ type Title struct {
 }
 
 // Titles are those of all that is measured, in the order of columns.
-type Titles struct{ Consumers, Operators, Gateways, Builds []Title }
+type Titles struct{ Consumers, Operators, Gateways, Builds, Derived []Title }
 
 // rawName is the file of the raw results, notesName that of a person's notes about them. Both are
 // in the folder of RESULTS.md.
