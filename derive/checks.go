@@ -30,7 +30,7 @@ func (s *source[K, T]) check(i int) *finding {
 	return compared(s.name, "", run, kept, func(a, b K) bool { return a == b })
 }
 
-func (n *groups[I, K, V]) checks() int { return len(n.groupsOf) }
+func (n *groups[I, K, V]) checks() int { return len(n.in.entries) }
 
 // check runs the function of an index for an entry.
 func (n *groups[I, K, V]) check(row int) *finding {
@@ -51,7 +51,15 @@ func (n *groups[I, K, V]) check(row int) *finding {
 		o.val = inOrder(is)
 		return o
 	}
-	return compared(n.name, keyText(x.key), run, outcome{inOrder(n.groupsOf[row]), n.failed[x.key]}, slices.Equal[[]I])
+	return compared(n.name, keyText(x.key), run, outcome{inOrder(n.groupsNoted(int32(row))), n.failed[x.key]}, slices.Equal[[]I])
+}
+
+// groupsNoted returns the groups of the entry in a row.
+func (n *groups[I, K, V]) groupsNoted(row int32) (is []I) {
+	for _, group := range n.members.of(row) {
+		is = append(is, n.entries[group].cell.key)
+	}
+	return is
 }
 
 func (n *matched[K, V]) checks() int { return len(n.posts) }

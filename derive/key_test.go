@@ -10,13 +10,13 @@ import (
 )
 
 type (
-	label    string
+	tag      string
 	reversed struct{ n int }
 	compound struct {
 		Namespace string
 		port      uint16
 		On        bool
-		Parts     [2]label
+		Parts     [2]tag
 		Back      int8
 	}
 )
@@ -40,12 +40,12 @@ func TestKeysAreOrderedByTheirCompareElseByValueAndFieldByField(t *testing.T) {
 	inOrder[int8](t, -2, 0, 10)
 	inOrder[uint64](t, 0, 1, 1<<63)
 	inOrder(t, false, true)
-	inOrder[label](t, "A", "a")
+	inOrder[tag](t, "A", "a")
 	inOrder(t, reversed{2}, reversed{1})
 	inOrder(t, nameType{Namespace: "a", Name: "z"}, nameType{Namespace: "ab", Name: "a"}, nameType{Namespace: "b"})
 	inOrder(t, [2]int{1, 9}, [2]int{2, 0}, [2]int{2, 1})
 	inOrder(t, From[string, int]{"a", 2}, From[string, int]{"a", 10}, From[string, int]{"b", 1})
-	inOrder(t, compound{}, compound{Back: 1}, compound{Parts: [2]label{"", "x"}}, compound{On: true}, compound{port: 1}, compound{Namespace: "a"})
+	inOrder(t, compound{}, compound{Back: 1}, compound{Parts: [2]tag{"", "x"}}, compound{On: true}, compound{port: 1}, compound{Namespace: "a"})
 	inOrder(t, only{})
 }
 
@@ -53,8 +53,8 @@ func TestAKeyIsWrittenWithSlashesBetweenItsParts(t *testing.T) {
 	one := 1
 	for want, key := range map[string]any{
 		"x": "x", "ns/x": nameType{Namespace: "ns", Name: "x"}, "-3": -3, "": only{}, "true": true, "1.5": 1.5, "*int": (*int)(nil), "1": &one,
-		"ns/80/false/a/b/-1": compound{"ns", 80, false, [2]label{"a", "b"}, -1},
-		"ns/x/p/7":           From[From[nameType, label], uint8]{From[nameType, label]{nameType{Namespace: "ns", Name: "x"}, "p"}, 7},
+		"ns/80/false/a/b/-1": compound{"ns", 80, false, [2]tag{"a", "b"}, -1},
+		"ns/x/p/7":           From[From[nameType, tag], uint8]{From[nameType, tag]{nameType{Namespace: "ns", Name: "x"}, "p"}, 7},
 	} {
 		assert.Equal(t, want, keyText(key))
 	}

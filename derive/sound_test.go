@@ -84,6 +84,7 @@ func (a *auditor) askers() {
 
 func (c *collection[K, V]) auditAnswers(a *auditor) {
 	valid, invalid := 0, 0
+	rows := c.table.rowsNow()
 	for row, e := range c.entries {
 		if e == nil {
 			continue
@@ -98,7 +99,7 @@ func (c *collection[K, V]) auditAnswers(a *auditor) {
 			}
 			continue
 		}
-		if x, there := c.table.rows[e.cell.key]; !there || int(x) != row {
+		if x, there := rows[e.cell.key]; !there || int(x) != row {
 			a.wrong("%s has an entry of %s in row %d, and the table says %d %v", c.name, keyText(e.cell.key), row, x, there)
 		}
 		if e.cell.fault != nil {
@@ -122,13 +123,28 @@ func (c *collection[K, V]) auditAnswers(a *auditor) {
 	}
 }
 
+// rowsNow returns the rows of all keys. It changes nothing: a table without a map gets none.
+func (t *table[K]) rowsNow() map[K]int32 {
+	if t.rows != nil {
+		return t.rows
+	}
+	rows := map[K]int32{}
+	for _, row := range slices.Concat(t.order, t.added) {
+		if !slices.Contains(t.left, row) {
+			rows[t.keyAt(row)] = row
+		}
+	}
+	return rows
+}
+
 func (c *collection[K, V]) auditTable(a *auditor) {
 	t := c.table
-	if len(t.rows)+len(t.free)+len(t.dropped) != int(t.size) {
-		a.wrong("%s has %d rows: %d used, %d free, %d dropped", c.name, t.size, len(t.rows), len(t.free), len(t.dropped))
+	rows := t.rowsNow()
+	if len(rows)+len(t.free)+len(t.dropped) != int(t.size) {
+		a.wrong("%s has %d rows: %d used, %d free, %d dropped", c.name, t.size, len(rows), len(t.free), len(t.dropped))
 	}
 	used := map[int32]bool{}
-	for k, row := range t.rows {
+	for k, row := range rows {
 		if used[row] || c.entries[row] == nil {
 			a.wrong("%s %s is in row %d: used twice, or empty", c.name, keyText(k), row)
 		}
@@ -147,7 +163,7 @@ func (c *collection[K, V]) auditTable(a *auditor) {
 		return // to ask for the order changes it
 	}
 	order := t.order
-	if len(order) != len(t.rows) || !slices.IsSortedFunc(order, func(x, y int32) int { return t.compare(t.keyAt(x), t.keyAt(y)) }) {
+	if len(order) != len(rows) || !slices.IsSortedFunc(order, func(x, y int32) int { return t.compare(t.keyAt(x), t.keyAt(y)) }) {
 		a.wrong("%s is not in order", c.name)
 	}
 }
@@ -196,7 +212,12 @@ func (v *value[T]) auditRuns(a *auditor) {
 
 func (n *groups[I, K, V]) auditRuns(a *auditor) {
 	members := map[I]int{}
-	for row, is := range n.groupsOf {
+	rows := len(n.members.one)
+	for row := range n.members.many {
+		rows = max(rows, int(row)+1)
+	}
+	for row := range rows {
+		is := n.groupsNoted(int32(row))
 		if e := n.in.entries[row]; len(is) > 0 && (e == nil || e.cell == nil || e.cell.fault != nil) {
 			a.wrong("%s holds groups of row %d, which is gone or invalid", n.name, row)
 		}
