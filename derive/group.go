@@ -3,6 +3,7 @@ package derive
 import (
 	"iter"
 	"slices"
+	"strings"
 )
 
 // Group is some entries of a collection, in the order of their keys: the members of an index's
@@ -21,6 +22,15 @@ func (g Group[K, V]) All() iter.Seq2[K, V] {
 			}
 		}
 	}
+}
+
+// String returns the keys of the members.
+func (g Group[K, V]) String() string {
+	keys := make([]string, len(g.cells))
+	for i, x := range g.cells {
+		keys[i] = keyText(x.key)
+	}
+	return "[" + strings.Join(keys, " ") + "]"
 }
 
 // Equal tells whether two groups have the same members, with the same values: a value that was made

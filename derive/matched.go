@@ -167,7 +167,10 @@ func (s *selected[K, V]) isOf(scope string, set map[string]string) bool {
 	return true
 }
 
-func (s *selected[K, V]) text() string {
+func (s *selected[K, V]) text() string { return s.of.name + " " + s.what() }
+
+// what is the selector or the label set, and its scope.
+func (s *selected[K, V]) what() string {
 	what := "everything"
 	switch {
 	case s.post.selector == nil:
@@ -175,7 +178,7 @@ func (s *selected[K, V]) text() string {
 	case s.name.text != "":
 		what = s.name.text
 	}
-	return s.of.name + " " + what + " in " + strconv.Quote(s.name.scope)
+	return what + " in " + strconv.Quote(s.name.scope)
 }
 
 // matched is the node behind [Labeled] and [Selecting]: one has label sets and is asked with

@@ -85,6 +85,6 @@
 //
 // [Until] waits for a snapshot, [NewSequence] records those of a script, and [Golden] compares
 // them with a file. [Settles] shows that a program comes to rest on a [Server], or the loop that
-// it is in. [CrashAnywhere] stops it before and after each of its writes. docs/testing.md has
-// more.
+// it is in. [CrashAnywhere] stops it before and after each of its writes. [Derives] shows that a
+// graph of package derive has what an evaluation from scratch gives. docs/testing.md has more.
 package katestest

@@ -116,6 +116,14 @@ func (s *Sequence[S]) Step(name string, do func(ctx context.Context) error) Show
 // All returns what was shown after each step, each a [Shown]: for [Golden].
 func (s *Sequence[S]) All() []any { return slices.Clone(s.shown) }
 
+// Snapshots returns the snapshots of All: for [Derives].
+func (s *Sequence[S]) Snapshots() (all []*S) {
+	for _, shown := range s.shown {
+		all = append(all, shown.(Shown[S]).Snapshot)
+	}
+	return all
+}
+
 // settle waits until the watch has shown what follows from a step.
 func (s *Sequence[S]) settle(ctx context.Context) error {
 	if err := s.client.Sync(ctx); err != nil || !tested.InBubble() {
