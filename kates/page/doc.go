@@ -11,9 +11,11 @@
 // of a fleet included ([Page.Fleet]). It works below any path that ends in a slash, with or
 // without [http.StripPrefix], and opens no listener.
 //
+// [Page.Derived] adds the graphs of package derive.
+//
 // The first page lists what is wrong: what it means, since when, and what to do. The others have
-// the details: queries, streams, own writes, partitions, loops, leaders, requests, the last
-// snapshots, and the objects, each as the snapshot, the watch and the own writes have it. Every
+// the details: queries, streams, own writes, partitions, loops, graphs, leaders, requests, the
+// last snapshots, and the objects, each as the snapshot, the watch and the own writes have it. Every
 // page is JSON, too: with ?format=json, or for who accepts application/json.
 //
 // # What it costs

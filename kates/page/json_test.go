@@ -16,7 +16,7 @@ import (
 )
 
 func TestTheJSONOfEachPageHasTheFieldsThatProgramsKnow(t *testing.T) {
-	p, base := serve(t, client("one", withConfigMap()))
+	p, base := serve(t, client("one", withConfigMap()), graphs(t))
 	p.Close() // no sample but these
 	p.history.series = nil
 	p.requests.add(requestKind{"one", "patch", "apps", "v1", "deployments", ""}, time.Now(), kates.RequestResult{Code: 409})
@@ -35,7 +35,7 @@ func TestTheJSONOfEachPageHasTheFieldsThatProgramsKnow(t *testing.T) {
 	var all strings.Builder
 	for _, address := range []string{
 		"", "queries", "snapshots", "objects?query=Services&watch=2", "objects?query=Services&watch=2&invalid=1&limit=1",
-		"streams", "journal", "partitions", "loops", "leaders", "requests", "object?query=Services&watch=2&namespace=prod&name=a",
+		"streams", "journal", "partitions", "loops", "derived?graph=graph&node=rows&key=prod/a", "leaders", "requests", "object?query=Services&watch=2&namespace=prod&name=a",
 	} {
 		var body any
 		require.NoError(t, json.Unmarshal([]byte(ok(t, base+address, "Accept", "application/json")), &body))

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kates-go/kates/derive"
 	"github.com/kates-go/kates/fleet"
 	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/kates"
@@ -28,6 +29,7 @@ type Page struct {
 	mu     lockorder.Mutex[lockorder.StatusPage]
 	joined []*member
 	fleets []*fleet.Fleet
+	graphs []derive.Any
 }
 
 // An Option says what a page is about.
@@ -51,8 +53,9 @@ func Snapshots(n int) Option {
 // for in the rest of the object (in annotations, say), and hidden there, too. An object for which
 // it panics is not shown. It is called by several goroutines at a time.
 //
-// Texts of errors may quote objects. With Redact they are left out, but for those of refusals and
-// missing kinds: give [RedactText] to have them.
+// Texts of errors may quote objects, and so may the keys of a graph's entries ([Page.Derived]). With
+// Redact they are left out, but for those of refusals and missing kinds: give [RedactText] to have
+// them.
 func Redact(hide func(*kates.Unstructured)) Option {
 	return func(p *Page) { p.redact = hide }
 }

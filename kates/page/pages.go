@@ -35,6 +35,7 @@ var pages = []kindOfPage{
 	{name: "journal", title: "Journal", data: journal},
 	{name: "partitions", title: "Partitions", data: partitions},
 	{name: "loops", title: "Controllers", data: loops},
+	{name: "derived", title: "Derived", data: derivedData, form: true},
 	{name: "leaders", title: "Leaders", data: leaders},
 	{name: "requests", title: "Requests", data: requestsData},
 	{name: "object", title: "Object", data: objectData, hidden: true, form: true},

@@ -19,7 +19,7 @@ func TestEachPageIsHTMLAndJSONForNoClientAnEmptyOneAndAFullOne(t *testing.T) {
 	worlds := map[string][]Option{
 		"no client":    nil,
 		"an empty one": {client("", empty())},
-		"several":      {client("one", full()), client("one", full()), client("three", full())},
+		"several":      {client("one", full()), client("one", full()), client("three", full()), graphs(t)},
 	}
 	for name, options := range worlds {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestEachPageIsHTMLAndJSONForNoClientAnEmptyOneAndAFullOne(t *testing.T) {
 }
 
 func TestEveryLinkOfEveryPageLeadsSomewhereWithAndWithoutStripPrefix(t *testing.T) {
-	p := New(client("one", full()), client("two", full()))
+	p := New(client("one", full()), client("two", full()), graphs(t))
 	defer p.Close()
 	mux := http.NewServeMux()
 	mux.Handle("/debug/kates/", p)
@@ -118,7 +118,7 @@ func nodesOf(t *testing.T, body string) func(func(*html.Node) bool) {
 }
 
 func TestAPageHasNothingInlineAndNothingFromElsewhere(t *testing.T) {
-	_, base := serve(t, client("one", full()))
+	_, base := serve(t, client("one", full()), graphs(t))
 	for _, address := range addresses() {
 		answer, body := get(t, base+address)
 		for name, value := range map[string]string{
@@ -162,7 +162,7 @@ func TestAPageHasNothingInlineAndNothingFromElsewhere(t *testing.T) {
 }
 
 func TestAPageIsUsableByKeyboardAndScreenReader(t *testing.T) {
-	_, base := serve(t, client("one", full()))
+	_, base := serve(t, client("one", full()), graphs(t))
 	for _, address := range addresses() {
 		body := ok(t, base+address)
 		assert.Contains(t, body, `<html lang="en">`)

@@ -83,6 +83,9 @@ func (p *Page) problems(s *state) []Problem {
 	for _, c := range s.clients {
 		f.client(c)
 	}
+	for _, of := range s.graphs {
+		f.derived(of)
+	}
 	f.requests(s.requests)
 	f.updates(s.recent)
 	slices.SortStableFunc(f.all, func(a, b Problem) int {

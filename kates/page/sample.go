@@ -18,11 +18,22 @@ func querySeries(watch int64, query, what string) string {
 
 func streamSeries(id int64, what string) string { return fmt.Sprintf("stream\x00%d\x00%s", id, what) }
 
-// takeSample adds a sample of all clients to the history.
+func nodeSeries(graph, node, what string) string {
+	return "node\x00" + graph + "\x00" + node + "\x00" + what
+}
+
+// takeSample adds a sample of all clients and graphs to the history.
 func (p *Page) takeSample(now time.Time) {
 	values := map[string]float64{}
 	for _, m := range p.members() {
 		sampleOf(m.name, m.report(), now, values)
+	}
+	for _, g := range p.graphsNow() {
+		of := g.Stats()
+		for _, n := range of.Nodes {
+			values[nodeSeries(of.Graph, n.Name, "runs")] = float64(n.Runs)
+			values[nodeSeries(of.Graph, n.Name, "equal")] = float64(n.Equal)
+		}
 	}
 	p.history.add(now, values)
 }

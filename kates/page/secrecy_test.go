@@ -86,8 +86,9 @@ func TestSecretsAreNeverShownWhateverTheirForm(t *testing.T) {
 				Streams: []inspect.ObjectInStream{{Stream: 2, Watched: o, Current: other, Write: &inspect.OwnWrite{Name: "db"}}},
 			}
 			f.bad = []inspect.InvalidObject{{ObjectKey: key, Why: "the value " + planted + " is weak"}}
-			_, base := serve(t, client("one", f))
+			_, base := serve(t, client("one", f), graphs(t))
 			for _, address := range []string{
+				"derived", "derived?graph=graph&node=rows&key=prod%2Fa", "derived?graph=graph&node=all",
 				"object?query=Secrets&watch=2&namespace=prod&name=db", "objects?query=Secrets&watch=2", "objects?query=Secrets&watch=2&invalid=1",
 				"", "queries", "streams", "journal", "snapshots", "loops",
 			} {
@@ -157,7 +158,7 @@ func TestWhatARedactionHidesIsNowhereAndTheObjectStaysAsItIs(t *testing.T) {
 		_ = unstructured.SetNestedField(u.Object, "***", "data", "password")
 	}
 	f := withConfigMap()
-	_, base := serve(t, client("one", f), Redact(hide))
+	_, base := serve(t, client("one", f), secretive(t), Redact(hide))
 	for _, address := range addresses() {
 		for _, accept := range []string{"text/html", "application/json"} {
 			body := ok(t, base+address, "Accept", accept)
@@ -173,7 +174,7 @@ func TestWhatARedactionHidesIsNowhereAndTheObjectStaysAsItIs(t *testing.T) {
 }
 
 func TestARedactionThatPanicsShowsNothing(t *testing.T) {
-	_, base := serve(t, client("one", withConfigMap()), Redact(func(*kates.Unstructured) { panic(planted) }),
+	_, base := serve(t, client("one", withConfigMap()), secretive(t), Redact(func(*kates.Unstructured) { panic(planted) }),
 		RedactText(func(string) string { panic(planted) }))
 	for _, address := range addresses() {
 		body := ok(t, base+address)
@@ -185,8 +186,9 @@ func TestARedactionThatPanicsShowsNothing(t *testing.T) {
 
 func TestTextsOfErrorsAreChangedByRedactText(t *testing.T) {
 	hide := func(s string) string { return strings.ReplaceAll(s, planted, "(hidden)") }
-	_, base := serve(t, client("one", withConfigMap()), RedactText(hide))
-	for _, address := range []string{"", "loops", "queries", "objects?query=Services&watch=2&invalid=1"} {
+	_, base := serve(t, client("one", withConfigMap()), secretive(t), RedactText(hide))
+	assert.Contains(t, ok(t, base+"derived"), "refused: (hidden) is weak")
+	for _, address := range []string{"", "derived", "derived?graph=graph&node=broken&key=prod%2Fa", "loops", "queries", "objects?query=Services&watch=2&invalid=1"} {
 		clean(t, address, ok(t, base+address))
 	}
 	assert.Contains(t, ok(t, base+"loops"), "cannot log in with (hidden)")
@@ -218,12 +220,12 @@ func TestNamesAndTextsThatAreHTMLAreShownAsText(t *testing.T) {
 	o := configMap()
 	o.Object["data"] = map[string]any{nasty: nasty}
 	f.has[f.keys[0]] = inspect.Object{Shown: o, Invalid: nasty}
-	p, base := serve(t, client(nasty, f))
+	p, base := serve(t, client(nasty, f), graphNamed(t, nasty, nasty))
 	p.recent.add(nasty, p.stateNow("").at, &kates.UpdateInfo{Watch: nasty, Changes: 1, Each: func(yield func(q, ns, n string, t kates.DeltaType) bool) {
 		yield(nasty, nasty, nasty, kates.ObjectAdd)
 	}})
 	q := url.QueryEscape(nasty)
-	for _, address := range append(addresses(), "?client="+q, "queries?client="+q, "objects?query="+q, "object?query="+q+"&namespace="+q+"&name="+q) {
+	for _, address := range append(addresses(), "?client="+q, "queries?client="+q, "objects?query="+q, "derived?graph="+q+"&node="+q+"&key="+q, "object?query="+q+"&namespace="+q+"&name="+q) {
 		body := ok(t, base+address)
 		assert.NotContains(t, body, "<script>alert", address)
 		assert.NotContains(t, body, "<img", address)

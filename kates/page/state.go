@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kates-go/kates/derive"
 	"github.com/kates-go/kates/fleet"
 	"github.com/kates-go/kates/kates/inspect"
 )
@@ -22,6 +23,7 @@ type state struct {
 	clients  []clientState // all
 	asked    []clientState // those that the request asks for
 	fleets   []fleet.Status
+	graphs   []derive.Stats
 	requests []RequestRow
 	recent   []Snapshot
 	problems []Problem
@@ -47,6 +49,9 @@ func (p *Page) stateNow(client string) *state {
 		of := f.Status()
 		p.scrubFleet(&of)
 		s.fleets = append(s.fleets, of)
+	}
+	for _, g := range p.graphsNow() {
+		s.graphs = append(s.graphs, g.Stats())
 	}
 	s.requests = p.requests.rows(s.at)
 	s.recent = p.recent.last()

@@ -174,7 +174,8 @@ func addresses() (all []string) {
 	}
 	return append(all, "?span=hour", "streams?span=hour", "queries?client=one", "objects?query=Services&watch=2",
 		"objects?query=Services&watch=2&invalid=1", "objects?query=Services&namespace=prod&name=a",
-		"object?query=Services&watch=2&namespace=prod&name=a", "?client=nobody")
+		"object?query=Services&watch=2&namespace=prod&name=a", "?client=nobody", "derived?graph=graph&node=rows&key=prod%2Fa",
+		"derived?graph=graph&node=broken&key=prod%2Fa", "derived?graph=graph&node=all", "derived?graph=none&node=none")
 }
 
 // empty is a client that has done nothing yet.
