@@ -18,7 +18,7 @@ type cluster struct {
 // source is an open client. The mutex gathering of Metrics guards seen.
 type source struct {
 	report func() *inspect.Report
-	seen   map[counted]uint64 // the counts in the last report
+	seen   map[counted]float64 // the counts in the last report
 }
 
 // series is one series of a metric, in a cluster.
@@ -40,13 +40,28 @@ func newCluster(name string) *cluster {
 
 // gather returns what the reports of clients say now.
 func (c *cluster) gather(sources []*source) (found []prom.Metric) {
-	g := &gathering{cluster: c, gauges: make(map[series]float64), totals: make(map[series]float64)}
+	g := c.gathering()
 	g.add(clients, float64(len(sources)))
 	for _, s := range sources {
-		g.source, g.seen = s, make(map[counted]uint64)
+		g.begin(s)
 		g.read(s.report())
-		s.seen = g.seen
 	}
+	return g.end()
+}
+
+func (c *cluster) gathering() *gathering {
+	return &gathering{cluster: c, gauges: make(map[series]float64), totals: make(map[series]float64)}
+}
+
+// begin begins to read a source.
+func (g *gathering) begin(s *source) {
+	g.source, g.seen = s, s.seen
+	s.seen = make(map[counted]float64)
+}
+
+// end returns what was read.
+func (g *gathering) end() (found []prom.Metric) {
+	c := g.cluster
 	c.totals = g.totals
 	for s, v := range g.gauges {
 		found = append(found, s.sample(prom.GaugeValue, c.name, v))
@@ -65,8 +80,8 @@ func (s series) sample(kind prom.ValueType, cluster string, v float64) prom.Metr
 // gathering adds up the reports of a cluster's clients.
 type gathering struct {
 	*cluster
-	source *source            // whose report is read
-	seen   map[counted]uint64 // the counts in it
+	source *source             // whose report is read
+	seen   map[counted]float64 // the counts in its last report
 	gauges map[series]float64
 	totals map[series]float64
 }
@@ -96,14 +111,19 @@ func (g *gathering) most(m *metric, v float64, values ...string) {
 // watches has ended. It ends with the last of them, and if there is another one later, it begins
 // at 0. A query that was replaced has begun at 0, too.
 func (g *gathering) count(m *metric, id int64, query string, n uint64, values ...string) {
+	g.countTo(m, id, query, float64(n), values...)
+}
+
+// countTo is [gathering.count] for seconds.
+func (g *gathering) countTo(m *metric, id int64, query string, n float64, values ...string) {
 	s := seriesOf(m, values)
 	if _, ok := g.totals[s]; !ok {
 		g.totals[s] = g.cluster.totals[s]
 	}
 	c := counted{s, id, query}
-	g.seen[c] = n
-	if before := g.source.seen[c]; n >= before {
+	g.source.seen[c] = n
+	if before := g.seen[c]; n >= before {
 		n -= before
 	}
-	g.totals[s] += float64(n)
+	g.totals[s] += n
 }

@@ -11,6 +11,8 @@
 //
 //	f, err := fleet.New(fleet.Options{Client: []kates.Option{kates.WithObserver(m)}})
 //
+// The graphs of package derive are added by [Metrics.Derived].
+//
 // # Labels
 //
 // The label cluster is the name of the cluster: that in the fleet, or what

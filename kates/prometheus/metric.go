@@ -188,6 +188,24 @@ var (
 		"Failed calls in a row of the key that has most of them, of the 100 keys that are looked at.", "loop")
 )
 
+// Graphs of package derive.
+var (
+	derivedUpdates = counter("kates_derived_updates_total",
+		"Updates of the graph.", "graph")
+	derivedImpure = counter("kates_derived_impure_total",
+		"Findings of the graph's audit: a function does not give again what it gave.", "graph")
+	derivedEntries = gauge("kates_derived_entries",
+		"Valid entries of the node. For ByLabels and BySelector: selections that were looked up.", "graph", "node")
+	derivedInvalid = gauge("kates_derived_invalid_entries",
+		"Invalid entries of the node: its function has failed, or a key is there twice.", "graph", "node")
+	derivedRuns = counter("kates_derived_runs_total",
+		"Runs of the node's functions.", "graph", "node")
+	derivedEqual = counter("kates_derived_equal_runs_total",
+		"Runs that gave what was there: runs for nothing.", "graph", "node")
+	derivedSeconds = counter("kates_derived_seconds_total",
+		"Time that the node has taken.", "graph", "node")
+)
+
 // Leases. They have no label, because a Lease is an object.
 var (
 	leaderElections = gauge("kates_leader_elections",

@@ -20,13 +20,14 @@ const (
 
 // names are the values of labels that a cluster has had.
 type names struct {
-	watches, queries, loops, forms, resources *label
+	watches, queries, loops, forms, graphs, nodes, resources *label
 }
 
 func newNames() *names {
 	return &names{
 		watches: newLabel(maxNames), queries: newLabel(maxNames), loops: newLabel(maxNames),
-		forms: newLabel(maxNames), resources: newLabel(maxResources),
+		forms: newLabel(maxNames), graphs: newLabel(maxNames), nodes: newLabel(maxNames),
+		resources: newLabel(maxResources),
 	}
 }
 

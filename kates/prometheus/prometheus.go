@@ -16,10 +16,12 @@ import (
 // a [prom.Collector]: register it once. It is safe for concurrent use.
 type Metrics struct {
 	described *observed  // never filled: it describes the histograms
+	derived   *cluster   // of no name, for the series of graphs
 	gathering sync.Mutex // one Collect at a time, since counters go on where the last one was
 
 	mu       sync.Mutex
 	clusters map[string]*cluster // with an open client, by name
+	graphs   map[string]*graph   // by name
 }
 
 var (
@@ -29,7 +31,10 @@ var (
 
 // New returns metrics without clients yet.
 func New() *Metrics {
-	return &Metrics{described: newObserved(""), clusters: make(map[string]*cluster)}
+	return &Metrics{
+		described: newObserved(""), derived: newCluster(""),
+		clusters: make(map[string]*cluster), graphs: make(map[string]*graph),
+	}
 }
 
 // ObserveClient is called by the constructors of clients.
@@ -104,6 +109,7 @@ func (m *Metrics) Collect(to chan<- prom.Metric) {
 	for _, c := range now {
 		found = append(found, c.gather(c.sources)...)
 	}
+	found = append(found, m.gatherGraphs()...)
 	m.gathering.Unlock()
 	for _, metric := range found {
 		to <- metric

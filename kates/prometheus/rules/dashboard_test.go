@@ -86,6 +86,7 @@ var unshown = map[string]bool{
 	"kates_stream_staleness_seconds": true, "kates_streams": true, // by query
 	"kates_watch_updates_total": true, "kates_watch_changed_objects_total": true, "kates_reconcile_retries_total": true,
 	"kates_leader_elections": true, "kates_shard_groups": true,
+	"kates_derived_entries": true, "kates_derived_updates_total": true,
 }
 
 func TestTheDashboardIsWholeAndItsPanelsHaveRoom(t *testing.T) {
