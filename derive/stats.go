@@ -29,8 +29,8 @@ type NodeStats struct {
 	// had: runs for nothing. LastRuns and LastEqual are of the last Update.
 	Runs, Equal         uint64
 	LastRuns, LastEqual int
-	// EqualBecause is why one of the last runs for nothing has run, in the words of [Explanation]. It has a
-	// key, and no value.
+	// EqualBecause is why one of the last runs for nothing has run, in the words of [Explanation].
+	// It has a key, and no value.
 	EqualBecause string
 	// Time is how long the node has taken in all, and LastTime in the last Update.
 	Time, LastTime time.Duration

@@ -1,5 +1,5 @@
-// Package derived lets package katestest see all that a graph of package derive has. Package derive
-// sets the functions. Users cannot import them.
+// Package derived lets package katestest see all that a graph of package derive has. Package
+// derive sets the functions. Users cannot import them.
 package derived
 
 // Node is what a source or a derived node has after an Update.

@@ -16,7 +16,8 @@ import (
 )
 
 // Derives tests that a graph of package derive always has what an evaluation from scratch gives,
-// whatever snapshots came before. build declares the graph and returns it; it is called some times.
+// whatever snapshots came before. build declares the graph and returns it. It is called for each
+// graph that Derives needs.
 //
 //	func TestRows(t *testing.T) {
 //		seq := katestest.NewSequence[Snapshot](t, client)
@@ -122,7 +123,7 @@ func (d *derivation[S]) inOrder(o order) error {
 			if n > 0 {
 				after = fmt.Sprintf(", after snapshot %d", o.of[n-1]+1)
 			}
-			return fmt.Errorf("%s, %s%s: %w", d.name(i), o.name, after, err)
+			return fmt.Errorf("%s, %s%s:\n%w", d.name(i), o.name, after, err)
 		}
 	}
 	return nil
@@ -233,8 +234,8 @@ func compareNodes(has, scratch []derived.Node) error {
 	return errors.New(strings.Join(append(all, hidden[:min(len(hidden), maxDifferences)]...), "\n"))
 }
 
-// differences compares the entries of one node. hidden are those that differ, and count as equal by
-// the node's own rule.
+// differences compares the entries of one node. hidden are those that differ, and count as equal
+// by the node's own rule.
 func differences(has, scratch derived.Node) (all, hidden []string) {
 	want := map[string][]derived.Entry{}
 	for _, e := range scratch.Entries {

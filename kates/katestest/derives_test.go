@@ -148,13 +148,13 @@ var impure = map[string]struct {
 			return both{k.Name, m.Data["x"]}, nil
 		}, derive.Equal(func(a, b both) bool { return a.Name == b.Name }))
 		derive.Map(mid, "out", func(_ *derive.Reader, _ nameOfThing, b both) (string, error) { return b.X, nil })
-	}, "snapshot 2 of 3, forwards, after snapshot 1: out default/b: the graph has 2, an evaluation from scratch gives 3: they differ\n" +
+	}, "snapshot 2 of 3, forwards, after snapshot 1:\nout default/b: the graph has 2, an evaluation from scratch gives 3: they differ\n" +
 		"maybe because mid default/b counts as equal by the Equal of its node, and differs at .X"},
 	"an index by a variable": {func(g *graphOfThings, maps mapsOfThings) {
 		group := "first"
 		derive.GroupBy(maps, "groups", func(nameOfThing, *kates.ConfigMap) []string { return []string{group} })
 		derive.Compute(g, "out", func(*derive.Reader) (int, error) { group = "later"; return 0, nil })
-	}, "snapshot 2 of 3, forwards, after snapshot 1: groups first: the graph has [default/a], an evaluation from scratch gives " +
+	}, "snapshot 2 of 3, forwards, after snapshot 1:\ngroups first: the graph has [default/a], an evaluation from scratch gives " +
 		"[default/a default/b default/c]: they differ at .cells\n" +
 		"groups later: the graph has [default/b default/c], an evaluation from scratch gives no such entry"},
 }
@@ -199,7 +199,7 @@ func TestDerivesFindsWhatShowsOnlyInAnotherOrder(t *testing.T) {
 		derive.Map(mid, "out", func(_ *derive.Reader, _ nameOfThing, b both) (string, error) { return b.Y, nil })
 	})
 	failure := judged.Failure(t, func(tb testing.TB) { katestest.Derives(tb, build, of("1", "p"), of("2", "q"), of("1", "r")) })
-	assert.Contains(t, failure, "snapshot 3 of 3, with skips, after snapshot 1: out default/a: the graph has p, an evaluation from scratch gives r")
+	assert.Contains(t, failure, "snapshot 3 of 3, with skips, after snapshot 1:\nout default/a: the graph has p, an evaluation from scratch gives r")
 }
 
 func TestDerivesSaysWhatIsWrongWithItsArguments(t *testing.T) {

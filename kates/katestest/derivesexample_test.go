@@ -34,6 +34,7 @@ func ExampleDerives() {
 	t := printing{} // in a test: t
 	katestest.Derives(t, build, &snapshot{Items: []item{{"tea", 3}}}, &snapshot{Items: []item{{"tea", 4}}})
 	// Output:
-	// katestest.Derives: snapshot 2 of 2, forwards, after snapshot 1: lines tea: the graph has tea: 3 €, an evaluation from scratch gives tea: 4 €: they differ
+	// katestest.Derives: snapshot 2 of 2, forwards, after snapshot 1:
+	// lines tea: the graph has tea: 3 €, an evaluation from scratch gives tea: 4 €: they differ
 	// maybe because sold tea counts as equal by the Equal of its node, and differs at .Price
 }

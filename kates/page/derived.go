@@ -9,8 +9,9 @@ import (
 )
 
 // Derived has the page say what a graph of package derive does: how many entries its nodes have,
-// how often their functions ran, and how often for nothing; and of one entry, what it looked up and
-// why it ran last. It shows keys and no values. A graph takes the place of one of the same name.
+// how often their functions ran, and how often for nothing. Of one entry it says what it looked up
+// and why it ran last. It shows keys and no values. A graph takes the place of one of the same
+// name, so a name tells what the graph is of.
 func (p *Page) Derived(g derive.Any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +52,8 @@ type NodeRow struct {
 	Invalid int    `json:"invalid,omitempty"`
 	// Example is why one of the entries is invalid.
 	Example string `json:"example,omitempty"`
-	// Runs of its functions, and Equal those that gave what was there; then those of the last Update.
+	// Runs of its functions, and Equal those that gave what was there; then those of the last
+	// Update.
 	Runs      uint64 `json:"runs"`
 	Equal     uint64 `json:"equal"`
 	LastRuns  int    `json:"lastRuns"`
@@ -73,8 +75,8 @@ type EntryRow struct {
 	Found bool `json:"found"`
 	// Error is why the entry is invalid.
 	Error string `json:"error,omitempty"`
-	// LookedUp is what its function looked up when it ran last, and Because why it ran, in the Update
-	// of the number Ran. They are empty for an entry without a function.
+	// LookedUp is what its function looked up when it ran last, and Because why it ran, in the
+	// Update of the number Ran. They are empty for an entry without a function.
 	LookedUp []string `json:"lookedUp,omitempty"`
 	Because  string   `json:"because,omitempty"`
 	Ran      uint64   `json:"ran,omitempty"`

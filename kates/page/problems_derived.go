@@ -8,8 +8,8 @@ import (
 	"github.com/kates-go/kates/derive"
 )
 
-// When runs for nothing are worth a word: so many runs in the last minutes, of which so large a part
-// gave what was there.
+// When runs for nothing are worth a word: so many runs in the last minutes, of which so large a
+// part gave what was there.
 const (
 	manyRuns   = 1000
 	wastedPart = 0.9
