@@ -14,12 +14,12 @@ import (
 func TestABrowserShowsEveryPageWithoutAComplaintAndWithoutASecret(t *testing.T) {
 	p, b := run(t), open(t)
 	b.do(chromedp.Navigate(p.url), chromedp.WaitVisible("#main"))
-	for _, cause := range []string{"forbidden", "missing-kind", "invalid"} {
+	for _, cause := range []string{"forbidden", "missing-kind", "invalid", "derive-invalid"} {
 		b.until(`[...document.querySelectorAll(".problem code")].some(c => c.textContent === "` + cause + `")`)
 	}
 	todo := append(eval[[]string](b, `[...document.querySelectorAll("nav a")].map(a => a.href)`),
 		p.url+"objects?query=Secrets", p.url+"object?query=Secrets&namespace=shop&name=database",
-		p.url+"objects?query=Widgets&invalid=1", p.url+"object?query=Widgets&namespace=shop&name=broken")
+		p.url+"derived?graph=passwords&node=password&key=shop/database", p.url+"objects?query=Widgets&invalid=1", p.url+"object?query=Widgets&namespace=shop&name=broken")
 	require.Greater(t, len(todo), 10)
 	for _, address := range todo {
 		b.do(chromedp.Navigate(address), chromedp.WaitVisible("#main"))
@@ -90,7 +90,7 @@ func TestAPageIsReadableInTheDarkAndOnAPhone(t *testing.T) {
 	})
 	assert.NotEqual(t, light, eval[string](b, background))
 	b.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateScale(2), chromedp.EmulateMobile))
-	for _, name := range []string{"", "queries", "streams", "objects", "object?query=Deployments&namespace=shop&name=cart", "snapshots", "requests"} {
+	for _, name := range []string{"", "queries", "streams", "objects", "object?query=Deployments&namespace=shop&name=cart", "snapshots", "derived", "requests"} {
 		b.do(chromedp.Navigate(p.url+name), chromedp.WaitVisible("#main"))
 		assert.LessOrEqual(t, eval[int](b, `document.documentElement.scrollWidth - innerWidth`), 0, "%q scrolls sideways", name)
 	}

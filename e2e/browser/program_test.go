@@ -16,8 +16,10 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/derive"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 	"github.com/kates-go/kates/kates/page"
@@ -132,8 +134,13 @@ func runAt(t *testing.T, interval time.Duration, tuning kates.Tuning) *program {
 	_, err = kates.Watch[rules](ctx, p.client)
 	require.NoError(t, err)
 	complete, some := make(chan struct{}), sync.Once{}
+	graph := passwords()
+	status.Derived(graph)
 	running.Go(func() {
-		for range p.snapshots.All(ctx) {
+		for snap := range p.snapshots.All(ctx) {
+			if _, err := graph.Update(snap); err != nil {
+				t.Error(err)
+			}
 			some.Do(func() { close(complete) })
 		}
 	})
@@ -148,6 +155,19 @@ func runAt(t *testing.T, interval time.Duration, tuning kates.Tuning) *program {
 	})
 	<-complete
 	return p
+}
+
+// passwords is a graph that has what nobody may see as values.
+func passwords() *derive.Graph[snapshot] {
+	g := derive.New[snapshot]("passwords")
+	secrets := derive.Objects(g, "secrets", func(s *snapshot) []*corev1.Secret { return s.Secrets })
+	of := derive.Map(secrets, "password", func(_ *derive.Reader, _ types.NamespacedName, s *corev1.Secret) (string, error) {
+		return string(s.Data["password"]), nil
+	})
+	derive.Map(of, "checked", func(_ *derive.Reader, _ types.NamespacedName, password string) (string, error) {
+		return password, errors.New("the password is weak")
+	})
+	return g
 }
 
 // set changes a config map as another program.
