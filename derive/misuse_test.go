@@ -224,3 +224,40 @@ func TestChangesAreNotReadInAFunction(t *testing.T) {
 	r := update(t, g, world{A: []item{{Key: "x"}}})
 	assert.Equal(t, map[string]string{"x": `the function of out panicked: derive: the changes of "a" are read in a function`}, invalid(r, out))
 }
+
+func TestAnEqualOfAnInputThatPanicsIsTheErrorOfTheUpdate(t *testing.T) {
+	g := New[world]("g")
+	text := Input(g, "text", func(w *world) string { return w.Text }, Equal(func(a, b string) bool {
+		if b == "bad" {
+			panic("boom")
+		}
+		return a == b
+	}))
+	update(t, g, world{Text: "x"})
+	_, err := g.Update(&world{Text: "bad"})
+	require.EqualError(t, err, `derive: graph "g": the field or the key of text panicked: boom`)
+	r := update(t, g, world{Text: "bad"})
+	got, err := text.Get(r)
+	require.NoError(t, err)
+	assert.Equal(t, "bad", got, "a first Update compares with nothing")
+}
+
+func TestAnEqualThatPanicsMakesItsEntryInvalid(t *testing.T) {
+	g := New[world]("g")
+	equal := Equal(func(a, b int) bool {
+		if b == 13 {
+			panic("boom")
+		}
+		return a == b
+	})
+	a := sourceA(g)
+	made := Map(a, "made", func(_ *Reader, _ string, x item) (int, error) { return x.N, nil }, equal)
+	put := FlatMap(a, "put", func(_ *Reader, _ string, x item, put func(int, int)) error { put(0, x.N); return nil }, equal)
+	update(t, g, world{A: []item{{Key: "x", N: 1}}})
+	r := update(t, g, world{A: []item{{Key: "x", N: 13}}})
+	assert.Equal(t, map[string]string{"x": "the function of made panicked: boom"}, invalid(r, made))
+	assert.Equal(t, map[From[string, int]]string{{"x", 0}: "the function of put panicked: boom"}, invalid(r, put))
+	r = update(t, g, world{A: []item{{Key: "x", N: 2}}})
+	assert.Equal(t, map[string]int{"x": 2}, all(r, made))
+	assert.Equal(t, map[From[string, int]]int{{"x", 0}: 2}, all(r, put))
+}

@@ -271,3 +271,19 @@ func TestAnEqualThatPanicsInVerifyIsAFindingAndNoPanic(t *testing.T) {
 	n = 1
 	assert.ErrorContains(t, g.Verify(), "m x: two runs differ")
 }
+
+// keyless has an Equal that does not look at its key.
+type keyless struct {
+	Key string
+	N   int
+}
+
+func (a keyless) Equal(b keyless) bool { return a.N == b.N }
+
+func TestVerifyFindsAnEqualThatHidesTheKey(t *testing.T) {
+	g := New[[]keyless]("g")
+	Slice(g, "k", func(s *[]keyless) []keyless { return *s }, func(x keyless) string { return x.Key })
+	update(t, g, []keyless{{"a", 1}})
+	update(t, g, []keyless{{"b", 1}})
+	assert.EqualError(t, g.Verify(), `derive: graph "g": k: kept a, a run gives b: they differ`+undeclared)
+}
