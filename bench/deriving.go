@@ -23,7 +23,7 @@ func derivedOptions(args []string, stderr io.Writer) (o campaign.DerivedOptions,
 	flags.IntVar(&o.Policies, "policies", 500, "number of policies")
 	flags.IntVar(&o.Runs, "runs", 5, "how often everything is measured")
 	flags.IntVar(&o.Checked, "checked", 12, "changes of each kind whose results are compared, one by one")
-	flags.IntVar(&o.Changes, "changes", 3000, "changes of each kind that are measured then")
+	flags.IntVar(&o.Changes, "changes", 1000, "changes of each kind that are measured then")
 	flags.IntVar(&o.Slow, "slow", 6, "how many of those that take long: of a plain loop, and of a policy of all pods")
 	flags.StringVar(&o.Krt, "krt", "", "program of the module krt (default: it is not measured)")
 	flags.StringVar(&o.Note, "note", "", "what RESULTS.md says about the circumstances")

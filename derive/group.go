@@ -156,10 +156,11 @@ func (n *groups[I, K, V]) explain(key string) (Explanation, bool) { return n.exp
 func (n *groups[I, K, V]) size() (valid, invalid int) { return n.valid, n.invalid + len(n.failed) }
 
 func (n *groups[I, K, V]) evaluate() {
-	n.edits = slices.Grow(n.edits, len(n.in.changed))
+	n.edits, n.touched = slices.Grow(n.edits, len(n.in.changed)), slices.Grow(n.touched, len(n.in.changed))
 	for _, ch := range n.in.changed {
 		n.change(ch)
 	}
+	n.changed = slices.Grow(n.changed, len(n.touched))
 	for _, t := range n.touched {
 		n.apply(t)
 	}

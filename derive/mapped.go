@@ -92,6 +92,8 @@ func (m *mapped[K, V, W]) evaluate() {
 		}
 		mark(m, row, ch.e)
 	}
+	// In the order of rows, which have their memory side by side if they came at once.
+	slices.Sort(m.dirty)
 	for _, row := range m.dirty {
 		if e := m.runs[row]; e != nil {
 			m.runEntry(row, e)

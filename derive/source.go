@@ -130,6 +130,7 @@ func (s *source[K, T]) load(now []T) bool {
 	s.changed = slices.Grow(s.changed, len(now))
 	order := make([]int32, 0, len(now))
 	var entries block[entry[K, T]]
+	s.table.arranged(nil) // the order is known in the end
 	for i, x := range cells {
 		e, row := entries.take(len(cells)-i), s.table.add(x.key)
 		s.place(row, e)

@@ -53,6 +53,8 @@ func (o *output[R]) options() krt.OptionsBuilder {
 }
 
 func (o *output[R]) forget() {
-	close(o.stop)
-	o.out = nil
+	if o.stop != nil {
+		close(o.stop)
+	}
+	o.out, o.stop = nil, nil
 }
