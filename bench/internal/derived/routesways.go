@@ -1,8 +1,10 @@
 package derived
 
 import (
+	"fmt"
 	"iter"
 	"slices"
+	"sort"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,7 +13,7 @@ import (
 	"github.com/kates-go/kates/derive"
 )
 
-// looped makes all rows of each snapshot, as examples/quickstart does.
+// looped makes all rows of each snapshot, as the function routingTable of examples/quickstart does.
 type looped struct {
 	now  routesSnapshot
 	rows []row
@@ -20,19 +22,25 @@ type looped struct {
 func (l *looped) first() error { return l.make(l.now) }
 
 func (l *looped) make(now routesSnapshot) error {
-	slicesOf := make(map[key][]*discoveryv1.EndpointSlice)
-	for _, s := range now.Slices {
-		slicesOf[home(s)] = append(slicesOf[home(s)], s)
+	ready := map[string]int{}
+	for _, slice := range now.Slices {
+		service := slice.Namespace + "/" + slice.Labels[discoveryv1.LabelServiceName]
+		for _, e := range slice.Endpoints {
+			if e.Conditions.Ready == nil || *e.Conditions.Ready {
+				ready[service] += len(e.Addresses)
+			}
+		}
 	}
-	deployments := make(map[key]*appsv1.Deployment)
+	rollout := map[string]string{}
 	for _, d := range now.Deployments {
-		deployments[keyOf(d)] = d
+		rollout[d.Namespace+"/"+d.Name] = rolloutOf(d)
 	}
 	l.rows = nil
 	for _, s := range now.Services {
-		k := keyOf(s)
-		l.rows = append(l.rows, rowOf(k, s, slices.Values(slicesOf[k]), deployments[k]))
+		name := s.Namespace + "/" + s.Name
+		l.rows = append(l.rows, row{s.Spec.ClusterIP, name, fmt.Sprint(ready[name]), rollout[name]})
 	}
+	sort.Slice(l.rows, func(i, j int) bool { return l.rows[i][1] < l.rows[j][1] })
 	return nil
 }
 
