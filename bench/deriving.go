@@ -45,7 +45,8 @@ func derivedOptions(args []string, stderr io.Writer) (o campaign.DerivedOptions,
 	return o, out, nil
 }
 
-// deriving measures programs that keep results up to date, and adds the results to the existing ones.
+// deriving measures programs that keep results up to date, and adds the results to the existing
+// ones.
 func deriving(ctx context.Context, args []string, _, stderr io.Writer) error {
 	o, out, err := derivedOptions(args, stderr)
 	if err != nil {

@@ -188,9 +188,10 @@ func with[T any](all []T, i int, x T) []T {
 	return all
 }
 
-// ring returns snapshots each of which differs from the one before in one object, the first one from
-// the last one too. change puts an object into a snapshot; objects has two versions of each. A
-// program's snapshot has just been made, and is in the processor's caches. So there are few of them.
+// ring returns snapshots each of which differs from the one before in one object, the first one
+// from the last one too. change puts an object into a snapshot; objects has two versions of each.
+// A program's snapshot has just been made, and is in the processor's caches. So there are few of
+// them.
 func ring[S, O any](s S, change func(s S, i int, o O) S, object func(i, version int) O) (all []S) {
 	const n = 4
 	var objects [2][n]O

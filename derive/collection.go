@@ -194,8 +194,8 @@ func (c *collection[K, V]) place(row int32, e *entry[K, V]) {
 	c.entries[row] = e
 }
 
-// put gives an entry another cell, and marks all that have looked it up. An entry is put once in an
-// Update. The caller has seen that the cell is another one.
+// put gives an entry another cell, and marks all that have looked it up. An entry is put once in
+// an Update. The caller has seen that the cell is another one.
 func (c *collection[K, V]) put(e *entry[K, V], next *cell[K, V]) {
 	old := e.cell
 	e.cell = next
@@ -278,8 +278,8 @@ func reaching[T any](list []T, row int32, none T) []T {
 	return list
 }
 
-// block has elements that come at once, up to 64 in one allocation. The memory of all of them stays
-// as long as one does.
+// block has elements that come at once, up to 64 in one allocation. The memory of all of them
+// stays as long as one does.
 type block[T any] []T
 
 // take returns an element. So many are still to come, this one included.
@@ -292,7 +292,8 @@ func (b *block[T]) take(coming int) *T {
 	return x
 }
 
-// emptied returns a list without elements, which holds nothing. It keeps the memory of a short list.
+// emptied returns a list without elements, which holds nothing. It keeps the memory of a short
+// list.
 func emptied[T any](list []T) []T {
 	if cap(list) > 1024 {
 		return nil

@@ -11,9 +11,10 @@ type Explanation struct {
 	Busy bool
 	// Err is why the entry is invalid, nil if it is valid.
 	Err error
-	// LookedUp is what the function looked up when it ran last, in that order. Because is what made
-	// it run: the entry's input, or one of the look-ups; "it is new" at first. Ran is the number of
-	// the Update in which it ran (see [Stats]). They are empty for an entry without a function.
+	// LookedUp is what the function looked up when it ran last, in that order. Because is what
+	// made it run: the entry's input, or one of the look-ups; "it is new" at first. Ran is the
+	// number of the Update in which it ran (see [Stats]). They are empty for an entry without a
+	// function.
 	LookedUp []string
 	Because  string
 	Ran      uint64
@@ -21,9 +22,10 @@ type Explanation struct {
 	AskedBy []string
 }
 
-// Explain returns what the graph knows of an entry: what it looked up, and why it ran last. The node
-// is given by its name. The key is written with slashes between its parts, as namespace/name; it is
-// empty for a value. Explain may be called from any goroutine. It looks at each key of the node.
+// Explain returns what the graph knows of an entry: what it looked up, and why it ran last. The
+// node is given by its name. The key is written with slashes between its parts, as namespace/name;
+// it is empty for a value. Explain may be called from any goroutine. It looks at each key of the
+// node.
 func (g *Graph[S]) Explain(node, key string) Explanation {
 	c := g.c
 	none := Explanation{Node: node, Key: key}

@@ -70,9 +70,9 @@ func groupOf[K comparable, V any](cells []*cell[K, V], compare func(a, b K) int)
 // Index has the entries of a collection in groups. [GroupBy] makes one.
 type Index[I, K comparable, V any] struct{ n *groups[I, K, V] }
 
-// GroupBy makes an index: the function returns the groups that an entry is in, none or many. It runs
-// when the entry is new or has another value. It has no Reader: what else a group depends on belongs
-// to a [Map] before. If it panics, the entry is in no group, and [Stats] tells.
+// GroupBy makes an index: the function returns the groups that an entry is in, none or many. It
+// runs when the entry is new or has another value. It has no Reader: what else a group depends on
+// belongs to a [Map] before. If it panics, the entry is in no group, and [Stats] tells.
 func GroupBy[I, K comparable, V any](in Collection[K, V], name string, of func(K, V) []I) Index[I, K, V] {
 	n := &groups[I, K, V]{of: of}
 	declareOn(in, n, "GroupBy", name)
@@ -86,8 +86,8 @@ func GroupBy[I, K comparable, V any](in Collection[K, V], name string, of func(K
 	return Index[I, K, V]{n}
 }
 
-// Members returns the group of i, which may be empty. A function that has called Members runs again
-// when the group's members, or their values, change.
+// Members returns the group of i, which may be empty. A function that has called Members runs
+// again when the group's members, or their values, change.
 func (x Index[I, K, V]) Members(r *Reader, i I) Group[K, V] {
 	g, _ := x.Groups().Get(r, i)
 	return g
@@ -101,8 +101,8 @@ func (x Index[I, K, V]) Groups() Collection[I, Group[K, V]] {
 	return Collection[I, Group[K, V]]{&x.n.collection}
 }
 
-// Keys returns the keys of the groups that have members, as a collection of its own: its entries do
-// not change with the members.
+// Keys returns the keys of the groups that have members, as a collection of its own: its entries
+// do not change with the members.
 func (x Index[I, K, V]) Keys() Collection[I, struct{}] {
 	if x.n != nil && x.n.keys.c == nil {
 		x.n.keys = Map(x.Groups(), x.n.name+" (keys)", func(*Reader, I, Group[K, V]) (struct{}, error) {

@@ -18,8 +18,8 @@ type Labeled[K comparable, V any] struct{ n *matched[K, V] }
 type Selecting[K comparable, V any] struct{ n *matched[K, V] }
 
 // ByLabels makes the entries of a collection known by labels, for [Labeled.Select]. The function
-// returns an entry's scope, which is its namespace in most cases, and its labels. It has no Reader,
-// as that of [GroupBy]; if it panics, no selector selects the entry.
+// returns an entry's scope, which is its namespace in most cases, and its labels. It has no
+// Reader, as that of [GroupBy]; if it panics, no selector selects the entry.
 func ByLabels[K comparable, V any](in Collection[K, V], name string, of func(K, V) (scope string, set map[string]string)) Labeled[K, V] {
 	n := declareMatched(in, "ByLabels", name, of == nil)
 	n.postOf = func(k K, v V) *post[match[K, V]] {
@@ -88,8 +88,8 @@ func (x Labeled[K, V]) Select(r *Reader, scope string, s labels.Selector) Group[
 }
 
 // Matching returns the entries of a scope whose selectors select a label set. A function that has
-// called Matching runs again when these, or their values, change. All that ask with equal sets share
-// one answer.
+// called Matching runs again when these, or their values, change. All that ask with equal sets
+// share one answer.
 func (x Selecting[K, V]) Matching(r *Reader, scope string, set map[string]string) Group[K, V] {
 	if x.n == nil {
 		r.permit(nil)
@@ -153,8 +153,8 @@ func (s *selected[K, V]) orphaned() {
 
 type label struct{ key, value string }
 
-// isOf tells whether this is the selection of a label set. To go through a map takes longer than to
-// look up each label.
+// isOf tells whether this is the selection of a label set. To go through a map takes longer than
+// to look up each label.
 func (s *selected[K, V]) isOf(scope string, set map[string]string) bool {
 	if s.name.scope != scope || len(s.set) != len(set) {
 		return false

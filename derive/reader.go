@@ -7,9 +7,9 @@ import "errors"
 // [Graph.Update] returns one for the results.
 //
 // A Reader of a function ends with the run, and that of an Update with the next Update. It is for
-// one goroutine. To use it after its end, to read a node of another graph, or to read in a function
-// a node that was declared later, is a mistake in the program: the call panics. In a function the
-// panic becomes the error of its entry.
+// one goroutine. To use it after its end, to read a node of another graph, or to read in a
+// function a node that was declared later, is a mistake in the program: the call panics. In a
+// function the panic becomes the error of its entry.
 type Reader struct {
 	c      *core
 	before int32 // nodes from this index on cannot be read

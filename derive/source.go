@@ -13,9 +13,9 @@ import (
 // are their namespaces and names. An object is unchanged if it is at the same address: kates
 // snapshots keep the pointer of an object that has not changed.
 //
-// The objects of one field of a snapshot are ordered, and have different names: then a change costs
-// the comparison of two lists of pointers, and an object that comes or goes moves 12 bytes for each
-// object behind it.
+// The objects of one field of a snapshot are ordered, and have different names: then a change
+// costs the comparison of two lists of pointers, and an object that comes or goes moves 12 bytes
+// for each object behind it.
 func Objects[S, T any, P interface {
 	*T
 	metav1.Object
@@ -30,11 +30,11 @@ func Objects[S, T any, P interface {
 }
 
 // Slice is the collection of a field of the snapshot that holds anything else: structs of a
-// program's own, maps, options, the objects that are invalid. The function gives each element's key.
-// Two elements with one key make the key invalid.
+// program's own, maps, options, the objects that are invalid. The function gives each element's
+// key. Two elements with one key make the key invalid.
 //
-// An element is unchanged if it points to the same object, or else is equal by the rules of [Equal].
-// A slice is read again if it is another slice: write to no slice that a graph has seen.
+// An element is unchanged if it points to the same object, or else is equal by the rules of
+// [Equal]. A slice is read again if it is another slice: write to no slice that a graph has seen.
 func Slice[S any, K comparable, T any](g *Graph[S], name string, field func(*S) []T, key func(T) K) Collection[K, T] {
 	s := &source[K, T]{key: key}
 	s.equal = sameOf[T]()
@@ -78,11 +78,12 @@ func declareSource[S any, K comparable, T any](g *Graph[S], kind, name string, f
 type source[K comparable, T any] struct {
 	collection[K, T]
 	key func(T) K
-	// blocks compares the first elements of two slices, as many as blockOf. Nil: they are no pointers.
+	// blocks compares the first elements of two slices, as many as blockOf. Nil: they are no
+	// pointers.
 	blocks func(a, b []T) bool
 	last   []T
-	// aligned says that the last slice was in the order of its keys, without an element that is nil,
-	// and without a key that is there twice: element i is in row table.order[i].
+	// aligned says that the last slice was in the order of its keys, without an element that is
+	// nil, and without a key that is there twice: element i is in row table.order[i].
 	aligned bool
 }
 
@@ -147,8 +148,8 @@ type step[K comparable] struct {
 	key     K
 }
 
-// walk compares two slices that are in order. It reads keys only where the slices differ. It returns
-// false, and has changed nothing, if the slice that follows is not in order.
+// walk compares two slices that are in order. It reads keys only where the slices differ. It
+// returns false, and has changed nothing, if the slice that follows is not in order.
 func (s *source[K, T]) walk(now []T) bool {
 	steps, ok := s.steps(now)
 	if !ok {
@@ -258,7 +259,8 @@ func (s *source[K, T]) remove(row int32) {
 	s.entries[row] = nil
 }
 
-// rescan takes over a slice in any order, with elements that are nil and keys that are there twice.
+// rescan takes over a slice in any order, with elements that are nil and keys that are there
+// twice.
 func (s *source[K, T]) rescan(now []T) {
 	at := make(map[K]int, len(now))
 	twice := make(map[K]bool)

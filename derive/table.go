@@ -13,8 +13,8 @@ type table[K comparable] struct {
 	free    []int32 // to be given
 	dropped []int32 // in this Update
 	left    []int32 // rows that are in order, and whose keys are gone
-	// order has the rows in the order of their keys. Nil: nobody has asked for it yet, and there are
-	// rows.
+	// order has the rows in the order of their keys. Nil: nobody has asked for it yet, and there
+	// are rows.
 	order   []int32
 	added   []int32 // since the order was made
 	keyAt   func(row int32) K

@@ -1,8 +1,9 @@
-// Command krt keeps the results of package derived of module bench up to date, with Istio's krt. `make
-// bench-derive` builds it, and measures it beside the others.
+// Command krt keeps the results of package derived of module bench up to date, with Istio's krt.
+// `make bench-derive` builds it, and measures it beside the others.
 //
-// It is a module of its own without kates: krt needs other versions of Kubernetes' modules. So it has
-// the same commands, objects and results as package derived, and the driver compares the results.
+// It is a module of its own without kates: krt needs other versions of Kubernetes' modules. So it
+// has the same commands, objects and results as package derived, and the driver compares the
+// results.
 package main
 
 import (
@@ -131,8 +132,8 @@ func (s *server) do(c command) (a answer, err error) {
 	return a, err
 }
 
-// begin makes the first results some times, each time from nothing, and returns the median of the CPU
-// times.
+// begin makes the first results some times, each time from nothing, and returns the median of the
+// CPU times.
 func (s *server) begin() float64 {
 	var all []float64
 	for range 3 {
@@ -186,7 +187,8 @@ func (s *server) rounds(changes []change, n int) (used float64, err error) {
 // patience is how long the results of a change may take.
 const patience = 2 * time.Minute
 
-// await puts an object into its collection, and waits until all results that it concerns have changed.
+// await puts an object into its collection, and waits until all results that it concerns have
+// changed.
 func (s *server) await(put func(), c change) error {
 	late := time.NewTimer(patience)
 	defer late.Stop()

@@ -121,8 +121,8 @@ func (c compiled) line() string {
 	return fmt.Sprintf("%s|%d|%s", c.Key, c.Value, strings.Join(slices.Sorted(slices.Values(c.IPs)), ","))
 }
 
-// perPolicy finds the pods that a policy selects: by their labels, or by an index that is written for
-// such policies.
+// perPolicy finds the pods that a policy selects: by their labels, or by an index that is written
+// for such policies.
 type perPolicy struct {
 	cluster
 	output[compiled]

@@ -20,7 +20,8 @@ type DerivedOptions struct {
 	// Checked is how many changes of a kind are made first, after each of which all results are
 	// compared; Changes is how many are measured then.
 	Checked, Changes int
-	// Slow is how many are measured if each takes long: of a plain loop, and of a policy of all pods.
+	// Slow is how many are measured if each takes long: of a plain loop, and of a policy of all
+	// pods.
 	Slow int
 	// Krt is the program of bench/krt. Empty: it is not measured.
 	Krt  string
@@ -112,8 +113,8 @@ type comparison struct {
 	results      *report.Results
 	versions     map[string]int
 	made         int // changes
-	// checked are the sums after the start and after each checked change, measured those after each
-	// series of measured ones.
+	// checked are the sums after the start and after each checked change, measured those after
+	// each series of measured ones.
 	checked, measured []string
 }
 
@@ -172,7 +173,8 @@ func (c *comparison) measure(ctx context.Context, name string) (err error) {
 	return c.extras(p, name, add)
 }
 
-// checks are the changes of a phase that are checked. After them every policy selects one app again.
+// checks are the changes of a phase that are checked. After them every policy selects one app
+// again.
 func (c *comparison) checks(kinds []derived.Kind) []derived.Change {
 	all := c.changes(kinds, c.Checked)
 	if kinds[0] == derived.Wide {
@@ -199,7 +201,8 @@ func (c *comparison) changes(kinds []derived.Kind, n int) (all []derived.Change)
 	return all
 }
 
-// round are changes of a few objects, to another version and back, which can be made again and again.
+// round are changes of a few objects, to another version and back, which can be made again and
+// again.
 func (c *comparison) round(kinds []derived.Kind) []derived.Change {
 	n := 3
 	if kinds[0] == derived.Wide {

@@ -1,6 +1,6 @@
-// Package derived has programs that keep the same results up to date in different ways: contenders.
-// `bench derive` runs each of them in a process of its own, gives all the same changes, and compares
-// what they have after each.
+// Package derived has programs that keep the same results up to date in different ways:
+// contenders. `bench derive` runs each of them in a process of its own, gives all the same
+// changes, and compares what they have after each.
 //
 // The module bench/krt has the ways of Istio's krt. It cannot import this package: it has the same
 // objects, results, sums and commands.
@@ -22,8 +22,8 @@ import (
 type Workload string
 
 const (
-	// Routes is a routing table: a row per Service, of its EndpointSlices, which an index finds, and
-	// of the Deployment with its name.
+	// Routes is a routing table: a row per Service, of its EndpointSlices, which an index finds,
+	// and of the Deployment with its name.
 	Routes Workload = "routes"
 	// PerPod is a result per pod, of the policies that select it.
 	PerPod Workload = "per pod"
@@ -60,8 +60,8 @@ type Command struct {
 	Workload Workload `json:"workload,omitempty"`
 	Objects  int      `json:"objects,omitempty"`
 	Policies int      `json:"policies,omitempty"`
-	// Changes are of Check and Measure. Those of Measure are made in Rounds: the last one of each object
-	// is what it is before the first one.
+	// Changes are of Check and Measure. Those of Measure are made in Rounds: the last one of each
+	// object is what it is before the first one.
 	Changes []Change `json:"changes,omitempty"`
 	Rounds  int      `json:"rounds,omitempty"`
 }
@@ -96,8 +96,8 @@ type contender interface {
 	first() error
 	// object makes the new version of an object.
 	object(Change) (any, error)
-	// next makes the next snapshot, with that object. The function that it returns brings the results up
-	// to date with this snapshot.
+	// next makes the next snapshot, with that object. The function that it returns brings the
+	// results up to date with this snapshot.
 	next(c Change, object any) func() error
 	// results yields the results as lines, in any order.
 	results(yield func(line string) bool)
@@ -174,8 +174,8 @@ func (s *server) do(c Command) (a Answer, err error) {
 	return a, err
 }
 
-// begin makes the first results some times, each time from nothing, and returns the median of the CPU
-// times. The first time has the process get its memory from the system.
+// begin makes the first results some times, each time from nothing, and returns the median of the
+// CPU times. The first time has the process get its memory from the system.
 func (s *server) begin() (float64, error) {
 	var all []float64
 	for range 3 {
@@ -204,9 +204,9 @@ func (s *server) check(changes []Change) (sums []string, err error) {
 	return sums, nil
 }
 
-// rounds makes changes in rounds, and returns the CPU time of what follows from them. The snapshots of
-// a round are made before, so they cost nothing here. There are few of them, so that they are in
-// the processor's caches, as one is that a program has just got.
+// rounds makes changes in rounds, and returns the CPU time of what follows from them. The
+// snapshots of a round are made before, so they cost nothing here. There are few of them, so that
+// they are in the processor's caches, as one is that a program has just got.
 func (s *server) rounds(changes []Change, n int) (cpu float64, err error) {
 	objects := make([]any, len(changes))
 	for i, c := range changes {

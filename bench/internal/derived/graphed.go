@@ -79,8 +79,8 @@ func ByName(name string) (string, error) {
 	return name, nil
 }
 
-// EntriesOfRoute is how many entries a graph has for each Service of a routing table: of the Service,
-// its EndpointSlice and Deployment, their group, and the row.
+// EntriesOfRoute is how many entries a graph has for each Service of a routing table: of the
+// Service, its EndpointSlice and Deployment, their group, and the row.
 const EntriesOfRoute = 5
 
 // newContender makes a contender with its objects.

@@ -90,8 +90,8 @@ func (l *policiesLooped) next(ch Change, object any) func() error {
 	return func() error { return l.make(now) }
 }
 
-// byApp has the pods of each app, and the policies that select it, by position. A program can write
-// this that knows that policies select one app or all.
+// byApp has the pods of each app, and the policies that select it, by position. A program can
+// write this that knows that policies select one app or all.
 type byApp struct {
 	now      cluster
 	pods     map[string][]int
@@ -109,8 +109,8 @@ func (b *byApp) index(now cluster) {
 	}
 }
 
-// follow takes over a snapshot, and calls the functions for each object that has changed and keeps its place. It returns false if
-// one has another place: then the indexes have to be made again.
+// follow takes over a snapshot, and calls the functions for each object that has changed and keeps
+// its place. It returns false if one has another place: then the indexes have to be made again.
 func (b *byApp) follow(now cluster, pod, policy func(at int)) bool {
 	was := b.now
 	b.now = now

@@ -64,8 +64,8 @@ func (s routesSnapshot) object(c Change) (any, error) {
 	return nil, fmt.Errorf("there is no %s in a routing table", c.Kind)
 }
 
-// changed returns the next snapshot, with that object. It shares with this one what has not changed,
-// as those of kates do.
+// changed returns the next snapshot, with that object. It shares with this one what has not
+// changed, as those of kates do.
 func (s routesSnapshot) changed(c Change, object any) routesSnapshot {
 	switch o := object.(type) {
 	case *corev1.Service:

@@ -13,7 +13,8 @@ import (
 	"github.com/kates-go/kates/derive"
 )
 
-// looped makes all rows of each snapshot, as the function routingTable of examples/quickstart does.
+// looped makes all rows of each snapshot, as the function routingTable of examples/quickstart
+// does.
 type looped struct {
 	now  routesSnapshot
 	rows []row
@@ -65,8 +66,8 @@ func (l *looped) values() any { return l.rows }
 func (l *looped) forget() { l.rows = nil }
 
 // cached has what a program has that does by hand what a graph does, for objects that change: the
-// EndpointSlices of each Service, and a row per Service, which is made again if something of it has
-// changed. If an object comes or goes, all is made again.
+// EndpointSlices of each Service, and a row per Service, which is made again if something of it
+// has changed. If an object comes or goes, all is made again.
 type cached struct {
 	now         routesSnapshot
 	was         routesSnapshot // that the rows are made of
@@ -131,8 +132,8 @@ func (c *cached) follow(now routesSnapshot) error {
 	return nil
 }
 
-// replaced calls a function for each object that another of its name has replaced. It returns false
-// if an object comes or goes, or if the function does.
+// replaced calls a function for each object that another of its name has replaced. It returns
+// false if an object comes or goes, or if the function does.
 func replaced[T any, P interface {
 	*T
 	GetNamespace() string

@@ -1,0 +1,120 @@
+package derive
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// item is an element of these tests.
+type item struct {
+	Name   string
+	Groups string // a letter for each
+	Set    map[string]string
+}
+
+type items struct{ All []*item }
+
+func itemsOf(g *Graph[items]) Collection[string, *item] {
+	return Slice(g, "items", func(s *items) []*item { return s.All }, func(i *item) string { return i.Name })
+}
+
+func updated(t *testing.T, g *Graph[items], all ...*item) *Reader {
+	t.Helper()
+	r, err := g.Update(&items{all})
+	require.NoError(t, err)
+	return r
+}
+
+func TestASourceIsSearchedByKeyOnlyIfSomebodyAsks(t *testing.T) {
+	g := New[items]("items", Verified())
+	in := itemsOf(g)
+	names := Map(in, "names", func(_ *Reader, k string, _ *item) (string, error) { return k, nil })
+	a, b, c := &item{Name: "a"}, &item{Name: "b"}, &item{Name: "c"}
+	updated(t, g, a, c)
+	assert.Nil(t, in.c.table.rows)
+	assert.True(t, g.Explain("names", "c").Found)
+	assert.Nil(t, in.c.table.rows, "an explanation writes to nothing")
+	r := updated(t, g, a, b, c)
+	name, err := names.Get(r, "b")
+	require.NoError(t, err)
+	assert.Equal(t, "b", name)
+	assert.Len(t, in.c.table.rows, 3)
+	r = updated(t, g, b)
+	_, err = names.Get(r, "a")
+	require.ErrorIs(t, err, ErrNone)
+	assert.Len(t, in.c.table.rows, 1, "it follows from then on")
+	r = updated(t, g, c, b, a) // in another order
+	assert.Equal(t, 3, names.Len(r))
+}
+
+func TestAnEntryIsInNoneOneOrSeveralGroupsByTurns(t *testing.T) {
+	g := New[items]("items", Verified())
+	groups := GroupBy(itemsOf(g), "groups", func(_ string, i *item) (all []rune) { return []rune(i.Groups) })
+	other := &item{Name: "z", Groups: "bc"}
+	for _, is := range []string{"", "a", "ab", "ba", "aab", "bcd", "b", "", "abcd", "", "c"} {
+		r := updated(t, g, &item{Name: "i", Groups: is}, other)
+		for _, group := range "abcd" {
+			var members []string
+			for k := range groups.Members(r, group).All() {
+				members = append(members, k)
+			}
+			var want []string
+			if slices.Contains([]rune(is), group) {
+				want = []string{"i"}
+			}
+			if group == 'b' || group == 'c' {
+				want = append(want, "z")
+			}
+			assert.Equal(t, want, members, "%q in group %c", is, group)
+		}
+	}
+}
+
+func TestALabelSetThatIsAskedForAgainIsComparedWhole(t *testing.T) {
+	g := New[items]("items", Verified())
+	in := itemsOf(g)
+	selecting := BySelector(in, "selectors", func(_ string, i *item) (string, labels.Selector) {
+		return i.Groups, labels.SelectorFromSet(i.Set)
+	})
+	found := Map(in, "found", func(r *Reader, k string, i *item) (int, error) {
+		return selecting.Matching(r, i.Groups, i.Set).Len(), nil
+	})
+	set := func(text string) map[string]string {
+		s, err := labels.ConvertSelectorToLabelsMap(text)
+		require.NoError(t, err)
+		return s
+	}
+	others := []*item{{Name: "y", Groups: "s", Set: set("a=1")}, {Name: "z", Groups: "s", Set: set("b=1")}}
+	for _, c := range []struct {
+		scope, set string
+		want       int
+	}{{"s", "a=1", 2}, {"s", "a=2", 1}, {"s", "b=1", 2}, {"s", "a=1,b=1", 3}, {"t", "a=1,b=1", 1}, {"s", "b=1", 2}, {"s", "", 1}} {
+		r := updated(t, g, append([]*item{{Name: "i", Groups: c.scope, Set: set(c.set)}}, others...)...)
+		n, err := found.Get(r, "i")
+		require.NoError(t, err)
+		assert.Equal(t, c.want, n, "%s in %s", c.set, c.scope)
+	}
+}
+
+func TestAChangeBehindABlockOfPointersIsSeen(t *testing.T) {
+	g := New[items]("items", Verified())
+	out := Map(itemsOf(g), "out", func(_ *Reader, _ string, i *item) (string, error) { return i.Groups, nil })
+	var all []*item
+	for i := range 3*blockOf + 5 {
+		all = append(all, &item{Name: string(rune('A' + i))})
+	}
+	updated(t, g, all...)
+	for _, at := range []int{0, blockOf - 1, blockOf, 2*blockOf + 1, len(all) - 1} {
+		all = slices.Clone(all)
+		all[at] = &item{Name: all[at].Name, Groups: "new"}
+		r := updated(t, g, all...)
+		got, err := out.Get(r, all[at].Name)
+		require.NoError(t, err)
+		assert.Equal(t, "new", got)
+		assert.Equal(t, 1, g.Stats().Nodes[1].LastRuns, "of element %d", at)
+	}
+}
