@@ -28,10 +28,10 @@ type place struct{ scope, key, value string }
 // board finds the selectors that match a label set, and the label sets that a selector matches,
 // without a look at all of them.
 //
-// A selector hangs at one label that it requires; it hangs at several places if that label may have
-// several values, and at its whole scope if it requires none. So one label set finds all selectors
-// that can match it at its own labels and at its scope. A label set hangs at those of its labels
-// whose keys selectors hang at, or were looked up by of late.
+// A selector hangs at one label that it requires; it hangs at several places if that label may
+// have several values, and at its whole scope if it requires none. So one label set finds all
+// selectors that can match it at its own labels and at its scope. A label set hangs at those of
+// its labels whose keys selectors hang at, or were looked up by of late.
 type board[T any] struct {
 	sets, selectors map[place]map[*post[T]]struct{}
 	// wanted has the keys at which label sets hang, and how many selectors hang there. The keys

@@ -53,8 +53,8 @@ func (f *Changes[K, V]) note(old, next *cell[K, V]) {
 }
 
 // All returns the net changes since Done, in the order of their keys: all entries before the first
-// Done. An entry that is again what it was is not among them. The changes stay until Done is called,
-// so a write that failed comes again. r is the Reader of the last Update.
+// Done. An entry that is again what it was is not among them. The changes stay until Done is
+// called, so a write that failed comes again. r is the Reader of the last Update.
 func (f *Changes[K, V]) All(r *Reader) iter.Seq[Change[K, V]] {
 	r.permit(&f.of.header)
 	if r.record {

@@ -9,31 +9,31 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// item is an element of these tests.
-type item struct {
+// thing is an element of these tests.
+type thing struct {
 	Name   string
 	Groups string // a letter for each
 	Set    map[string]string
 }
 
-type items struct{ All []*item }
+type things struct{ All []*thing }
 
-func itemsOf(g *Graph[items]) Collection[string, *item] {
-	return Slice(g, "items", func(s *items) []*item { return s.All }, func(i *item) string { return i.Name })
+func itemsOf(g *Graph[things]) Collection[string, *thing] {
+	return Slice(g, "items", func(s *things) []*thing { return s.All }, func(i *thing) string { return i.Name })
 }
 
-func updated(t *testing.T, g *Graph[items], all ...*item) *Reader {
+func updated(t *testing.T, g *Graph[things], all ...*thing) *Reader {
 	t.Helper()
-	r, err := g.Update(&items{all})
+	r, err := g.Update(&things{all})
 	require.NoError(t, err)
 	return r
 }
 
 func TestASourceIsSearchedByKeyOnlyIfSomebodyAsks(t *testing.T) {
-	g := New[items]("items", Verified())
+	g := New[things]("items", Verified())
 	in := itemsOf(g)
-	names := Map(in, "names", func(_ *Reader, k string, _ *item) (string, error) { return k, nil })
-	a, b, c := &item{Name: "a"}, &item{Name: "b"}, &item{Name: "c"}
+	names := Map(in, "names", func(_ *Reader, k string, _ *thing) (string, error) { return k, nil })
+	a, b, c := &thing{Name: "a"}, &thing{Name: "b"}, &thing{Name: "c"}
 	updated(t, g, a, c)
 	assert.Nil(t, in.c.table.rows)
 	assert.True(t, g.Explain("names", "c").Found)
@@ -52,11 +52,11 @@ func TestASourceIsSearchedByKeyOnlyIfSomebodyAsks(t *testing.T) {
 }
 
 func TestAnEntryIsInNoneOneOrSeveralGroupsByTurns(t *testing.T) {
-	g := New[items]("items", Verified())
-	groups := GroupBy(itemsOf(g), "groups", func(_ string, i *item) (all []rune) { return []rune(i.Groups) })
-	other := &item{Name: "z", Groups: "bc"}
+	g := New[things]("items", Verified())
+	groups := GroupBy(itemsOf(g), "groups", func(_ string, i *thing) (all []rune) { return []rune(i.Groups) })
+	other := &thing{Name: "z", Groups: "bc"}
 	for _, is := range []string{"", "a", "ab", "ba", "aab", "bcd", "b", "", "abcd", "", "c"} {
-		r := updated(t, g, &item{Name: "i", Groups: is}, other)
+		r := updated(t, g, &thing{Name: "i", Groups: is}, other)
 		for _, group := range "abcd" {
 			var members []string
 			for k := range groups.Members(r, group).All() {
@@ -75,12 +75,12 @@ func TestAnEntryIsInNoneOneOrSeveralGroupsByTurns(t *testing.T) {
 }
 
 func TestALabelSetThatIsAskedForAgainIsComparedWhole(t *testing.T) {
-	g := New[items]("items", Verified())
+	g := New[things]("items", Verified())
 	in := itemsOf(g)
-	selecting := BySelector(in, "selectors", func(_ string, i *item) (string, labels.Selector) {
+	selecting := BySelector(in, "selectors", func(_ string, i *thing) (string, labels.Selector) {
 		return i.Groups, labels.SelectorFromSet(i.Set)
 	})
-	found := Map(in, "found", func(r *Reader, k string, i *item) (int, error) {
+	found := Map(in, "found", func(r *Reader, k string, i *thing) (int, error) {
 		return selecting.Matching(r, i.Groups, i.Set).Len(), nil
 	})
 	set := func(text string) map[string]string {
@@ -88,12 +88,12 @@ func TestALabelSetThatIsAskedForAgainIsComparedWhole(t *testing.T) {
 		require.NoError(t, err)
 		return s
 	}
-	others := []*item{{Name: "y", Groups: "s", Set: set("a=1")}, {Name: "z", Groups: "s", Set: set("b=1")}}
+	others := []*thing{{Name: "y", Groups: "s", Set: set("a=1")}, {Name: "z", Groups: "s", Set: set("b=1")}}
 	for _, c := range []struct {
 		scope, set string
 		want       int
 	}{{"s", "a=1", 2}, {"s", "a=2", 1}, {"s", "b=1", 2}, {"s", "a=1,b=1", 3}, {"t", "a=1,b=1", 1}, {"s", "b=1", 2}, {"s", "", 1}} {
-		r := updated(t, g, append([]*item{{Name: "i", Groups: c.scope, Set: set(c.set)}}, others...)...)
+		r := updated(t, g, append([]*thing{{Name: "i", Groups: c.scope, Set: set(c.set)}}, others...)...)
 		n, err := found.Get(r, "i")
 		require.NoError(t, err)
 		assert.Equal(t, c.want, n, "%s in %s", c.set, c.scope)
@@ -101,16 +101,16 @@ func TestALabelSetThatIsAskedForAgainIsComparedWhole(t *testing.T) {
 }
 
 func TestAChangeBehindABlockOfPointersIsSeen(t *testing.T) {
-	g := New[items]("items", Verified())
-	out := Map(itemsOf(g), "out", func(_ *Reader, _ string, i *item) (string, error) { return i.Groups, nil })
-	var all []*item
+	g := New[things]("items", Verified())
+	out := Map(itemsOf(g), "out", func(_ *Reader, _ string, i *thing) (string, error) { return i.Groups, nil })
+	var all []*thing
 	for i := range 3*blockOf + 5 {
-		all = append(all, &item{Name: string(rune('A' + i))})
+		all = append(all, &thing{Name: string(rune('A' + i))})
 	}
 	updated(t, g, all...)
 	for _, at := range []int{0, blockOf - 1, blockOf, 2*blockOf + 1, len(all) - 1} {
 		all = slices.Clone(all)
-		all[at] = &item{Name: all[at].Name, Groups: "new"}
+		all[at] = &thing{Name: all[at].Name, Groups: "new"}
 		r := updated(t, g, all...)
 		got, err := out.Get(r, all[at].Name)
 		require.NoError(t, err)

@@ -2,9 +2,9 @@
 //
 // A program that makes one result from whole snapshots makes all of it again for each change. A
 // [Graph] makes again what the change concerns. A program declares once what is made of what. Then
-// it calls [Graph.Update] with each snapshot. The results are always what an evaluation from scratch
-// gives. A graph is evaluated by the caller, on one snapshot at a time: it has no goroutine, no queue
-// and no lock.
+// it calls [Graph.Update] with each snapshot. The results are always what an evaluation from
+// scratch gives. A graph is evaluated by the caller, on one snapshot at a time: it has no
+// goroutine, no queue and no lock.
 //
 //	g := derive.New[Snapshot]("routing table")
 //	services := derive.Objects(g, "services", func(s *Snapshot) []*kates.Service { return s.Services })
@@ -63,21 +63,21 @@
 // slice with the last one. An element at the same address, or with an equal value, is the same
 // element, because nothing that was delivered is written to. So a source is right.
 //
-// Let all nodes before a node be right. An entry of the node that ran in this Update has read final
-// values (rule 1), so it has what a run from scratch gives. Take an entry that did not run. Its input
-// is the same as in its last run (rule 3). A function from scratch with that input asks the same
-// first question, because nothing else decides what it does. The answer is the same, else the entry
-// had run (rules 3 and 4). So the function asks the same second question, and so on to its end: it
-// returns what the entry has. Cutoff keeps this up to the equality of the node: what a given [Equal]
-// does not tell apart must not matter to those who read the value.
+// Let all nodes before a node be right. An entry of the node that ran in this Update has read
+// final values (rule 1), so it has what a run from scratch gives. Take an entry that did not run.
+// Its input is the same as in its last run (rule 3). A function from scratch with that input asks
+// the same first question, because nothing else decides what it does. The answer is the same, else
+// the entry had run (rules 3 and 4). So the function asks the same second question, and so on to
+// its end: it returns what the entry has. Cutoff keeps this up to the equality of the node: what a
+// given [Equal] does not tell apart must not matter to those who read the value.
 //
 // An index and a selection are right because each change of an entry takes the entry's old groups
 // and posts out, as they were noted, and puts the new ones in.
 //
 // # Cost
 //
-// An Update compares the slices of the fields that have changed: eight bytes for each object. It runs
-// the functions of the entries concerned. It copies eight bytes for each member of a group or a
-// selection that has changed. An object that comes or goes moves some bytes for each object behind
-// it. Nothing else depends on how much there is. docs/derive.md has figures.
+// An Update compares the slices of the fields that have changed: eight bytes for each object. It
+// runs the functions of the entries concerned. It copies eight bytes for each member of a group or
+// a selection that has changed. An object that comes or goes moves some bytes for each object
+// behind it. Nothing else depends on how much there is. docs/derive.md has figures.
 package derive

@@ -8,13 +8,13 @@ type Option[V any] func(*options[V])
 type options[V any] struct{ equal func(a, b V) bool }
 
 // Equal sets when two values of a node count as the same. A result that equals the last one is
-// dropped, and nothing that reads the entry runs. The function must tell apart whatever a reader of
-// the value uses.
+// dropped, and nothing that reads the entry runs. The function must tell apart whatever a reader
+// of the value uses.
 //
 // Without this option values are equal by their method Equal(V) bool, if they have one. Numbers,
-// strings, bools, and arrays and structs of these are compared by ==. All other values are compared
-// by [reflect.DeepEqual], for which a function and a NaN equal nothing: a program that returns
-// these does work for nothing, and shows nothing wrong.
+// strings, bools, and arrays and structs of these are compared by ==. All other values are
+// compared by [reflect.DeepEqual], for which a function and a NaN equal nothing: a program that
+// returns these does work for nothing, and shows nothing wrong.
 func Equal[V any](equal func(a, b V) bool) Option[V] {
 	return func(o *options[V]) { o.equal = equal }
 }

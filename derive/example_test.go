@@ -101,9 +101,9 @@ type Policy struct {
 // class is what policies see of a pod: all pods of a class have the same policies.
 type class struct{ namespace, labels string }
 
-// A policy compiler finds the policies of each pod. Policies are compiled once for all pods with the
-// same labels, so a new replica costs a look-up, and a change of a policy costs one run for each class
-// that it selects.
+// A policy compiler finds the policies of each pod. Policies are compiled once for all pods with
+// the same labels, so a new replica costs a look-up, and a change of a policy costs one run for
+// each class that it selects.
 func Example_policyCompiler() {
 	g := derive.New[Cluster]("policies")
 	pods := derive.Objects(g, "pods", func(c *Cluster) []*corev1.Pod { return c.Pods })

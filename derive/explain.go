@@ -29,8 +29,8 @@ type Explanation struct {
 func (g *Graph[S]) Explain(node, key string) Explanation {
 	c := g.c
 	none := Explanation{Node: node, Key: key}
-	// An Update waits for those who are counted. Nobody is counted while one waits or runs, so that
-	// it does not wait for ever.
+	// An Update waits for those who are counted. Nobody is counted while one waits or runs, so
+	// that it does not wait for ever.
 	if c.updating.Load() {
 		none.Busy = true
 		return none

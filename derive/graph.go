@@ -12,9 +12,9 @@ import (
 // Graph holds values that are derived from snapshots of type S. [New] makes one; sources and
 // derived nodes are declared on it, then [Graph.Update] is called with each snapshot.
 //
-// A graph belongs to one goroutine at a time, that of the loop over snapshots: a second Update that
-// runs at the same time is an error. Only [Graph.Stats] and [Graph.Explain] may be called from any
-// goroutine at any time.
+// A graph belongs to one goroutine at a time, that of the loop over snapshots: a second Update
+// that runs at the same time is an error. Only [Graph.Stats] and [Graph.Explain] may be called
+// from any goroutine at any time.
 type Graph[S any] struct {
 	c *core
 	// feeds read the fields of a snapshot, by the index of their node.

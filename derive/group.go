@@ -33,8 +33,8 @@ func (g Group[K, V]) String() string {
 	return "[" + strings.Join(keys, " ") + "]"
 }
 
-// Equal tells whether two groups have the same members, with the same values: a value that was made
-// again is another one.
+// Equal tells whether two groups have the same members, with the same values: a value that was
+// made again is another one.
 func (g Group[K, V]) Equal(other Group[K, V]) bool { return slices.Equal(g.cells, other.cells) }
 
 // edit is a member that comes, goes, or has another value.

@@ -40,8 +40,8 @@ func orderOf[K comparable]() (func(a, b K) int, error) {
 	return f.(func(a, b K) int), nil
 }
 
-// fromOrder returns the order of the keys of a [FlatMap]: that of the inputs, then that of the keys
-// that its function gives.
+// fromOrder returns the order of the keys of a [FlatMap]: that of the inputs, then that of the
+// keys that its function gives.
 func fromOrder[K, J comparable](inputs func(a, b K) int) (func(a, b From[K, J]) int, error) {
 	compare, err := orderOf[J]()
 	return func(a, b From[K, J]) int {

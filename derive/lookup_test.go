@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// getter declares a Map over B that looks up keys of a collection, and returns the answers as texts.
+// getter declares a Map over B that looks up keys of a collection, and returns the answers as
+// texts.
 func getter[K comparable, V any](g *Graph[world], c Collection[K, V], key func(item) K) (Collection[string, string], *journal) {
 	j := &journal{}
 	return Map(sourceB(g), "getter", func(r *Reader, k string, x item) (string, error) {

@@ -40,7 +40,8 @@ type mapped[K comparable, V, W any] struct {
 	dirty []int32
 	// alike compares what two runs return, for Verify, if that is not what equal is for.
 	alike func(a, b W) bool
-	// prints has a hash of each value when it was returned, in a graph that is verified or audited.
+	// prints has a hash of each value when it was returned, in a graph that is verified or
+	// audited.
 	prints map[int32]uint64
 }
 

@@ -29,10 +29,10 @@ func ByLabels[K comparable, V any](in Collection[K, V], name string, of func(K, 
 	return Labeled[K, V]{n}
 }
 
-// BySelector makes the entries of a collection known by what they select, for [Selecting.Matching].
-// The function returns an entry's scope and its selector: LabelSelectorAsSelector of package
-// metav1 makes one of an API object's. A selector that is nil selects nothing, and so does that of
-// an entry for which the function panics.
+// BySelector makes the entries of a collection known by what they select, for
+// [Selecting.Matching]. The function returns an entry's scope and its selector:
+// LabelSelectorAsSelector of package metav1 makes one of an API object's. A selector that is nil
+// selects nothing, and so does that of an entry for which the function panics.
 func BySelector[K comparable, V any](in Collection[K, V], name string, of func(K, V) (scope string, s labels.Selector)) Selecting[K, V] {
 	n := declareMatched(in, "BySelector", name, of == nil)
 	n.postOf = func(k K, v V) *post[match[K, V]] {
@@ -49,9 +49,9 @@ func selectorPost[T any](scope string, s labels.Selector) *post[T] {
 	return &post[T]{scope: scope, selector: s, text: selectorText(s)}
 }
 
-// selectorText tells apart selectors that select otherwise. Of apimachinery's texts some are equal:
-// one that matches nothing has the text of one that matches everything, and a selector that nobody
-// has validated may have a comma in a value.
+// selectorText tells apart selectors that select otherwise. Of apimachinery's texts some are
+// equal: one that matches nothing has the text of one that matches everything, and a selector that
+// nobody has validated may have a comma in a value.
 func selectorText(s labels.Selector) string {
 	needs, selectable := s.Requirements()
 	if !selectable {
@@ -75,9 +75,9 @@ func exactText(needs labels.Requirements) string {
 	return b.String()
 }
 
-// Select returns the entries of a scope whose labels a selector selects. A function that has called
-// Select runs again when these, or their values, change. A change of an entry costs a look at its own
-// labels, and not at all selectors.
+// Select returns the entries of a scope whose labels a selector selects. A function that has
+// called Select runs again when these, or their values, change. A change of an entry costs a look
+// at its own labels, and not at all selectors.
 func (x Labeled[K, V]) Select(r *Reader, scope string, s labels.Selector) Group[K, V] {
 	if x.n == nil {
 		r.permit(nil)

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// A model is a random graph with random functions. A function is a seed: what it looks up, and what
-// it returns, are hashes of the seed, its input and the answers. So both sides, the package and the
-// naive evaluator, run the same functions, on texts.
+// A model is a random graph with random functions. A function is a seed: what it looks up, and
+// what it returns, are hashes of the seed, its input and the answers. So both sides, the package
+// and the naive evaluator, run the same functions, on texts.
 
 type nodeKind int
 

@@ -111,8 +111,8 @@ type recorder struct {
 	number uint32
 }
 
-// lastNumber is the greatest number with which an Update begins. After it the graph begins again, so
-// that an old stamp is never taken for a new one.
+// lastNumber is the greatest number with which an Update begins. After it the graph begins again,
+// so that an old stamp is never taken for a new one.
 var lastNumber uint32 = math.MaxUint32 / 2
 
 // begin starts the record of a run.

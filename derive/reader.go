@@ -60,8 +60,8 @@ func (h *header) run(row int32, r *runner, f func(*Reader) error) error {
 	return err
 }
 
-// withText returns an error whose text can be read. Else it panics, as the methods of the error do:
-// those of a pointer that is nil, for example.
+// withText returns an error whose text can be read. Else it panics, as the methods of the error
+// do: those of a pointer that is nil, for example.
 func withText(err error) error {
 	if err != nil && !errors.Is(err, Skip) {
 		_ = err.Error()

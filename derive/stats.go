@@ -20,13 +20,14 @@ type Stats struct {
 // NodeStats is what one node has done.
 type NodeStats struct {
 	Name, Kind string
-	// Entries are the valid entries: of ByLabels and BySelector the selections that were looked up.
+	// Entries are the valid entries: of ByLabels and BySelector the selections that were looked
+	// up.
 	Entries int
 	// Invalid are the invalid entries, and Example is why one of them is.
 	Invalid int
 	Example error
-	// Runs counts the runs of the node's functions, and Equal those whose result was what the entry
-	// had: runs for nothing. LastRuns and LastEqual are of the last Update.
+	// Runs counts the runs of the node's functions, and Equal those whose result was what the
+	// entry had: runs for nothing. LastRuns and LastEqual are of the last Update.
 	Runs, Equal         uint64
 	LastRuns, LastEqual int
 	// EqualBecause is why one of the last runs for nothing has run, in the words of [Explanation].

@@ -60,8 +60,8 @@ func Input[S, T any](g *Graph[S], name string, field func(*S) T, o ...Option[T])
 	return Value[T]{v}
 }
 
-// Compute is a value that a function makes of what it looks up. It runs when an answer changes. All
-// else is as with [Map].
+// Compute is a value that a function makes of what it looks up. It runs when an answer changes.
+// All else is as with [Map].
 func Compute[T any](g Any, name string, f func(*Reader) (T, error), o ...Option[T]) Value[T] {
 	v := &value[T]{f: f}
 	v.equal = equalOf(o)
