@@ -39,9 +39,13 @@ type fake struct {
 
 func (f *fake) Apply(context.Context, *nginx.Config) (nginx.Outcome, error) { return f.out, f.err }
 func (f *fake) Push(context.Context, map[string][]string) (int, error)      { return 0, f.err }
-func (*fake) Pushes() bool                                                  { return true }
-func (*fake) Alive() bool                                                   { return true }
-func (*fake) Stats() nginx.Stats                                            { return nginx.Stats{} }
+func (*fake) Try(context.Context, *nginx.Config) ([]nginx.Refusal, bool, error) {
+	return nil, true, nil
+}
+
+func (*fake) Pushes() bool       { return true }
+func (*fake) Alive() bool        { return true }
+func (*fake) Stats() nginx.Stats { return nginx.Stats{} }
 
 // configOf has an upstream and a server with these marks.
 func configOf(endpoint, path string) *nginx.Config {

@@ -26,6 +26,7 @@ type Seen struct {
 // engine is a *nginx.Nginx, or what a test has in its place.
 type engine interface {
 	Apply(context.Context, *nginx.Config) (nginx.Outcome, error)
+	Try(context.Context, *nginx.Config) (refused []nginx.Refusal, takesRest bool, err error)
 	Push(ctx context.Context, upstreams map[string][]string) (int, error)
 	Pushes() bool
 	Alive() bool
@@ -54,14 +55,25 @@ func newWeb(e engine, address string) *Web {
 
 // Apply has nginx serve a configuration, and notes which changes are in effect after that.
 func (w *Web) Apply(ctx context.Context, c *nginx.Config) (nginx.Outcome, error) {
-	for i := range c.Servers {
-		c.Servers[i].Address = w.address
-	}
+	w.move(c)
 	out, err := w.engine.Apply(ctx, c)
 	if err == nil && len(out.Refused) == 0 {
 		w.note(c, out.Active)
 	}
 	return out, err
+}
+
+// Try has nginx check a configuration.
+func (w *Web) Try(ctx context.Context, c *nginx.Config) (refused []nginx.Refusal, takesRest bool, err error) {
+	w.move(c)
+	return w.engine.Try(ctx, c)
+}
+
+// move puts all servers at the address of this machine.
+func (w *Web) move(c *nginx.Config) {
+	for i := range c.Servers {
+		c.Servers[i].Address = w.address
+	}
 }
 
 // Push sends endpoints to nginx, and notes that it has them.
