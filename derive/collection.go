@@ -6,7 +6,7 @@ import (
 )
 
 // Collection is a set of entries, each with a key and a value, or with the reason why it is
-// invalid. [Objects], [Slice], [Map], [FlatMap], [Index.Groups] and [Index.Keys] make one.
+// invalid. [Objects], [Slice], [Map], [FlatMap], [Union], [Index.Groups] and [Index.Keys] make one.
 //
 // Values are shared and are not written to. They may be kept after the Reader has ended.
 type Collection[K comparable, V any] struct{ c *collection[K, V] }

@@ -23,6 +23,7 @@
 //
 //   - Sources read the snapshot: [Objects], [Slice], [Input].
 //   - [Map] and [FlatMap] run a function for each entry of a collection, [Compute] runs one.
+//   - [Union] puts collections of one type of values together.
 //   - [GroupBy], [ByLabels] and [BySelector] make entries known by other things than their keys.
 //
 // A function looks up what else it needs through its [Reader]: [Collection.Get], [Collection.All],
