@@ -1,6 +1,9 @@
 package derive
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // Nth is the key of an entry of a [Union]: the number of the collection that it comes from, and its
 // key there.
@@ -29,7 +32,10 @@ func Union[K comparable, V any](name string, ins ...Collection[K, V]) Collection
 	n.table = newTable(
 		func(a, b Nth[K]) int { return cmp.Or(cmp.Compare(a.N, b.N), order(a.Key, b.Key)) },
 		func(row int32) Nth[K] { return n.entries[row].cell.key })
-	n.equal = func(a, b V) bool { return false } // an entry changes with the one that it comes from
+	// Entries change with those that they come from. This is for those who compare: ChangesOf, tests.
+	n.equal = func(a, b V) bool {
+		return !slices.ContainsFunc(n.ins, func(in *collection[K, V]) bool { return !in.equal(a, b) })
+	}
 	n.reset()
 	return Collection[Nth[K], V]{&n.collection}
 }
@@ -48,7 +54,7 @@ func (n *union[K, V]) evaluate() {
 			k := Nth[K]{i, ch.keyOf()}
 			e, next := n.find(k), ch.e.cell
 			if next == nil {
-				n.table.drop(k)
+				n.table.drop(k, e.row)
 				n.put(e, nil)
 				n.entries[e.row] = nil
 				continue

@@ -56,6 +56,15 @@ func TestAUnionHasTheEntriesOfAllInTheOrderOfTheCollections(t *testing.T) {
 		news = append(news, fmt.Sprint(ch.Key, ch.Old != nil, ch.New != nil))
 	}
 	assert.Equal(t, []string{"{0 b} true false", "{0 c} false true"}, news, "and no others")
+	changes.Done()
+
+	for _, n := range []int{6, 5} {
+		r, err = g.Update(&unionWorld{Left: []rule{{Name: "c", Value: n}}, Right: []rule{{Name: "a", Value: 2}, {Name: "b", Value: 1}}})
+		require.NoError(t, err)
+	}
+	for ch := range changes.All(r) {
+		assert.Fail(t, "this is again what it was", "%v", ch.Key)
+	}
 }
 
 func TestAUnionOfChangingCollectionsIsThatOfAFreshGraph(t *testing.T) {
