@@ -55,10 +55,10 @@ func TestChangesAreTheNetDifferenceSinceDone(t *testing.T) {
 
 func TestChangesOutliveResetAndAnUpdateThatFails(t *testing.T) {
 	g, f := following()
-	r := update(t, g, world{A: []item{{Key: "x", N: 1}, {Key: "y", N: 1}, {Key: "z", N: 1}}})
+	update(t, g, world{A: []item{{Key: "x", N: 1}, {Key: "y", N: 1}, {Key: "z", N: 1}}})
 	f.Done()
 	require.NoError(t, g.Reset())
-	r = update(t, g, world{A: []item{{Key: "x", N: 1}, {Key: "y", N: 2}}})
+	r := update(t, g, world{A: []item{{Key: "x", N: 1}, {Key: "y", N: 2}}})
 	assert.Equal(t, [][]any{{"y", 1, 2}, {"z", 1, nil}}, listed(r, f))
 	f.Done()
 	_, err := g.Update(nil)

@@ -9,7 +9,7 @@ var (
 	// ErrNone is the error of a look-up: there is no entry with this key.
 	ErrNone = errors.New("no entry with this key")
 	// Skip is what a function returns that makes no entry of its input.
-	Skip = errors.New("no entry for this input")
+	Skip = errors.New("no entry for this input") //lint:ignore ST1012 it is no failure, as io.EOF is none
 )
 
 // EntryError is the error of a look-up: the entry is there, and it is invalid. It is invalid

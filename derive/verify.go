@@ -6,7 +6,7 @@ import (
 	"hash/maphash"
 	"reflect"
 
-	"k8s.io/apimachinery/pkg/util/dump"
+	"k8s.io/utils/dump"
 
 	"github.com/kates-go/kates/internal/guard"
 )
