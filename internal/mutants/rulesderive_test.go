@@ -57,8 +57,8 @@ var derived = []mutant{
 	},
 	{
 		name: "an entry stays in the groups that it has left", rule: "departure",
-		in: "groups.evaluate", caught: "TestAnEntryGoesWithItsInputInTheSameUpdateWithWhatItHasPutAndAsked",
-		old: `edits[i] = append(edits[i], edit[K, V]{key, nil})`,
+		in: "groups.change", caught: "TestAnEntryGoesWithItsInputInTheSameUpdateWithWhatItHasPutAndAsked",
+		old: `n.edit(row, edit[K, V]{key, nil})`,
 		new: `_ = key`,
 	},
 }
