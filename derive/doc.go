@@ -80,5 +80,5 @@
 // An Update compares the slices of the fields that have changed: eight bytes for each object. It
 // runs the functions of the entries concerned. It copies eight bytes for each member of a group or
 // a selection that has changed. An object that comes or goes moves some bytes for each object
-// behind it. Nothing else depends on how much there is. docs/derive.md has figures.
+// behind it. Nothing else depends on how much there is. bench/RESULTS.md has figures.
 package derive
