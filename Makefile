@@ -52,8 +52,8 @@ E2E_FLAGS = -vet=off -tags $(TAGS) -count=1 -timeout $(E2E_TIMEOUT) $(TESTFLAGS)
 E2E_PARALLEL ?= 4
 EXAMPLE_TIME ?= 3s
 MODEL_STEPS ?= 100000
-# A step of each of the gateway's two models is two translations. It takes 0.7 to 1.0 ms of CPU, so
-# 1,000,000 steps take a quarter of an hour of an idle core.
+# A step of each of the gateway's three models is two translations. It takes 1 to 2 ms of CPU, so
+# 1,000,000 steps take half an hour of an idle core.
 TENANT_STEPS ?= 200000
 SOAK_STEPS ?= 10000000
 SOAK_TIMEOUT ?= 1h

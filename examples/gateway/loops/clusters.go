@@ -3,10 +3,10 @@ package loops
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/fleet"
 	"github.com/kates-go/kates/kates"
@@ -18,23 +18,24 @@ type elsewhere struct {
 	Missing []fleet.Missing
 }
 
-// remote has the endpoints of the other clusters, by the namespace and name of their Services.
+// remote has the endpoints of the other clusters.
 type remote struct {
 	known chan struct{} // closed when there is a first snapshot
+	first sync.Once
 
-	mu       sync.Mutex
-	services map[types.NamespacedName][]*discoveryv1.EndpointSlice
-	leftOut  bool // endpoints of services are left out
+	mu      sync.Mutex
+	slices  []fleet.Object[*discoveryv1.EndpointSlice]
+	leftOut bool // endpoints of slices are left out
 }
 
 func (r *remote) init() {
 	r.known = make(chan struct{})
 }
 
-func (r *remote) endpoints() map[types.NamespacedName][]*discoveryv1.EndpointSlice {
+func (r *remote) endpoints() []fleet.Object[*discoveryv1.EndpointSlice] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.services
+	return r.slices
 }
 
 // watchClusters follows the other clusters. One that does not answer keeps its endpoints.
@@ -67,20 +68,12 @@ func (g *Gateway) slices() kates.Query {
 // take takes what the other clusters have. It reports whether reports are concerned: endpoints are
 // left out, or were.
 func (r *remote) take(snap *elsewhere, leavesOut func(*discoveryv1.EndpointSlice) bool) bool {
-	leftOut := false
-	services := map[types.NamespacedName][]*discoveryv1.EndpointSlice{}
-	for _, s := range snap.Slices {
-		service := types.NamespacedName{Namespace: s.Object.Namespace, Name: s.Object.Labels[discoveryv1.LabelServiceName]}
-		services[service] = append(services[service], s.Object)
-		leftOut = leftOut || leavesOut(s.Object)
-	}
+	leftOut := slices.ContainsFunc(snap.Slices, func(s fleet.Object[*discoveryv1.EndpointSlice]) bool { return leavesOut(s.Object) })
 	r.mu.Lock()
-	first, did := r.services == nil, r.leftOut
-	r.services, r.leftOut = services, leftOut
-	r.mu.Unlock()
-	if first {
-		close(r.known)
-	}
+	defer r.mu.Unlock()
+	did := r.leftOut
+	r.slices, r.leftOut = snap.Slices, leftOut
+	r.first.Do(func() { close(r.known) })
 	return leftOut || did
 }
 

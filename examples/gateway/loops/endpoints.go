@@ -15,31 +15,34 @@ import (
 // one that nginx is about to load.
 type upstreams struct {
 	mu  sync.Mutex
-	ids map[string]bool
+	ids []string // in their order; a change makes another list
 }
-
-func (u *upstreams) init() { u.ids = map[string]bool{} }
 
 // add adds those of a configuration that may be loaded.
 func (u *upstreams) add(c *nginx.Config) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for id := range c.Upstreams {
-		u.ids[id] = true
+	all := slices.AppendSeq(slices.Clone(u.ids), maps.Keys(c.Upstreams))
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) > len(u.ids) {
+		u.ids = all
 	}
 }
 
 // keepOnly forgets all but those of a configuration that serves.
 func (u *upstreams) keepOnly(c *nginx.Config) {
 	u.mu.Lock()
-	maps.DeleteFunc(u.ids, func(id string, _ bool) bool { _, used := c.Upstreams[id]; return !used })
-	u.mu.Unlock()
+	defer u.mu.Unlock()
+	kept := slices.DeleteFunc(slices.Clone(u.ids), func(id string) bool { _, used := c.Upstreams[id]; return !used })
+	if len(kept) < len(u.ids) {
+		u.ids = kept
+	}
 }
 
 func (u *upstreams) all() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.Collect(maps.Keys(u.ids))
+	return u.ids
 }
 
 // runEndpoints runs on each replica whose nginx takes endpoints without a reload. runConfigure
@@ -48,7 +51,10 @@ func (u *upstreams) all() []string {
 func (g *Gateway) runEndpoints(ctx context.Context) error {
 	var follow translate.Endpoints
 	push := func(ctx context.Context, snap *translate.Snapshot) error {
-		_, err := g.Nginx.Push(ctx, follow.Of(snap, g.translateOptions(snap), g.upstreams.all()))
+		lists, err := follow.Of(snap, g.translateOptions(snap), g.upstreams.all())
+		if err == nil {
+			_, err = g.Nginx.Push(ctx, lists)
+		}
 		return err
 	}
 	return kates.Run(ctx, g.Client, push, append(g.queries(), kates.WithName("endpoints"),

@@ -48,6 +48,9 @@ type Gateway struct {
 	upstreams upstreams
 	remote    remote
 	serving   atomic.Bool
+
+	// Each loop has a Translator of its own.
+	configuration, reports translate.Translator
 }
 
 // wakes has a channel for each loop that others wake. It holds one value.
@@ -136,7 +139,6 @@ func (g *Gateway) Run(ctx context.Context) error {
 func (g *Gateway) init() {
 	g.wakes = newWakes()
 	g.refusals.init()
-	g.upstreams.init()
 	g.remote.init()
 }
 
@@ -187,7 +189,10 @@ func (g *Gateway) configure(ctx context.Context, snap *translate.Snapshot) error
 		if again {
 			o.Machine.Taken = nil
 		}
-		desired := translate.Translate(snap, o)
+		desired, err := g.configuration.Translate(snap, o)
+		if err != nil {
+			return err
+		}
 		g.upstreams.add(&desired.Config) // so that endpoints are sent while Apply loads it
 		outcome, err := g.Nginx.Apply(ctx, &desired.Config)
 		switch {
@@ -241,7 +246,11 @@ func (g *Gateway) tryHeld(ctx context.Context, snap *translate.Snapshot) (tried 
 	}
 	o := g.translateOptions(snap)
 	o.Refused = g.refusals.inForce(snap, namespace)
-	refused, takesRest, err := g.Nginx.Try(ctx, &translate.Translate(snap, o).Config)
+	desired, err := g.configuration.Translate(snap, o)
+	if err != nil {
+		return false, err
+	}
+	refused, takesRest, err := g.Nginx.Try(ctx, &desired.Config)
 	if err != nil {
 		return false, err
 	}
@@ -291,7 +300,10 @@ func (g *Gateway) report(ctx context.Context, snap *translate.Snapshot) error {
 	}
 	o := g.translateOptions(snap)
 	o.ReportsOnly = true
-	desired := translate.Translate(snap, o)
+	desired, err := g.reports.Translate(snap, o)
+	if err != nil {
+		return err
+	}
 	pending := g.refusals.pending(snap)
 	for i, r := range desired.Reports {
 		desired.Reports[i].Pending = pending[r.Object.GetUID()]
@@ -348,7 +360,10 @@ func (g *Gateway) translateOptions(snap *translate.Snapshot) translate.Options {
 	o.Refused = g.refusals.inForce(snap, "")
 	o.Machine.Taken = g.ports.now()
 	o.Remote = g.remote.endpoints()
-	if service := snap.Services[g.PublishService]; service != nil {
+	for _, service := range snap.Services {
+		if service.Namespace != g.PublishService.Namespace || service.Name != g.PublishService.Name {
+			continue
+		}
 		o.Published = append([]string{}, o.Published...)
 		for _, i := range service.Status.LoadBalancer.Ingress {
 			if i.Hostname != "" {

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
 	"github.com/kates-go/kates/examples/gateway/translate"
@@ -88,7 +87,7 @@ func tenant(namespace, host, version string, bad bool) string {
 
 // tenants is a snapshot of Ingresses.
 func tenants(t *testing.T, manifests ...string) *translate.Snapshot {
-	snap := &translate.Snapshot{Services: map[types.NamespacedName]*corev1.Service{}}
+	snap := &translate.Snapshot{}
 	objects, err := kates.ParseManifests(shop+"---"+strings.Join(manifests, "---"), kates.InScheme(translate.Scheme()))
 	require.NoError(t, err)
 	for _, o := range objects {
@@ -103,7 +102,7 @@ func tenants(t *testing.T, manifests ...string) *translate.Snapshot {
 			for _, namespace := range []string{"victim", "attacker"} {
 				service := o.DeepCopy()
 				service.Namespace = namespace
-				snap.Services[types.NamespacedName{Namespace: namespace, Name: o.Name}] = service
+				snap.Services = append(snap.Services, service)
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -165,7 +164,7 @@ func find(snap *translate.Snapshot, uid types.UID) kates.Object {
 func objects(snap *translate.Snapshot) iter.Seq[kates.Object] {
 	return func(yield func(kates.Object) bool) {
 		if each(snap.Ingresses, yield) && each(snap.Gateways, yield) && each(snap.Routes, yield) {
-			each(slices.Collect(maps.Values(snap.Secrets)), yield)
+			each(snap.Secrets, yield)
 		}
 	}
 }

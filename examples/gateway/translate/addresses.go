@@ -108,13 +108,17 @@ func (t *translation) assign(g *gateway, pool []netip.Addr, take func(*gateway, 
 // bind decides where a Gateway listens: at each of its addresses, or at all of the machine. It
 // listens nowhere if it is not accepted, or has asked for addresses and got none.
 func (g *gateway) bind(pooled bool) {
+	var listen []string
 	switch {
 	case g.accepted.Reason != "" || g.withdrawn:
 	case pooled:
 		for _, a := range g.published {
-			g.listen = append(g.listen, netip.MustParseAddr(a.Value).String())
+			listen = append(listen, netip.MustParseAddr(a.Value).String())
 		}
 	case len(g.published) > 0 || g.unaddressed.Reason == "":
-		g.listen = []string{""}
+		listen = []string{""}
+	}
+	for _, l := range g.listeners {
+		l.listen = listen
 	}
 }

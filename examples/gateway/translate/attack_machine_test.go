@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
+	"github.com/kates-go/kates/fleet"
 )
 
 // These tests attack the machine that the gateway runs on.
@@ -27,11 +27,10 @@ func TestNoEndpointIsOnThisMachine(t *testing.T) {
 		endpoints = append(endpoints, fmt.Sprintf("{addresses: [%q]}", address), fmt.Sprintf(
 			"{addresses: [%q, 10.0.0.9], conditions: {ready: false, serving: true, terminating: true}}", address))
 	}
-	web := types.NamespacedName{Namespace: "prod", Name: "web"}
 	in := ingressOf("in", "rules:\n"+rule("a.example.com", to("/", "Prefix", "web")))
 	home := snapshotOf(t, ourClass, webService, slice("a", endpoints...), in)
 	away := snapshotOf(t, ourClass, webService, in)
-	remote := map[types.NamespacedName][]*discoveryv1.EndpointSlice{web: home.Slices}
+	remote := []fleet.Object[*discoveryv1.EndpointSlice]{{Cluster: "other", Object: home.Slices[0]}}
 	machine := Machine{Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("2001:db8::7")}}
 	want := []string{"10.0.0.1:8080", "192.0.2.8:8080", "[2001:db8::8]:8080", "[fd00::1]:8080"}
 	for _, test := range []struct {
@@ -40,7 +39,9 @@ func TestNoEndpointIsOnThisMachine(t *testing.T) {
 	}{{home, Options{Machine: machine}}, {away, Options{Machine: machine, Remote: remote}}} {
 		var follow Endpoints
 		assert.Equal(t, want, Translate(test.snap, test.o).Config.Upstreams["prod.web.80"])
-		assert.Equal(t, want, follow.Of(test.snap, test.o, []string{"prod.web.80"})["prod.web.80"])
+		got, err := follow.Of(test.snap, test.o, []string{"prod.web.80"})
+		require.NoError(t, err)
+		assert.Equal(t, want, got["prod.web.80"])
 	}
 	demonstration := Options{Endpoint: func(address string) string { return strings.Replace(address, "10.", "127.", 1) }}
 	assert.Contains(t, Translate(home, demonstration).Config.Upstreams["prod.web.80"], "127.0.0.1:8080")
@@ -123,7 +124,7 @@ func TestWhatIsServedAtAPortThatIsTakenIsLeftOutAlone(t *testing.T) {
 	chain, key := newAuthority(t).issue(t, "a.example.com")
 	snap := snapshotOf(t, ourClass, webService, ingressOf("in", "tls: [{hosts: [a.example.com], secretName: cert}]\nrules:\n"+rule("a.example.com", to("/", "Prefix", "web"))))
 	s := secret("cert", chain, key)
-	snap.Secrets[name(s)] = s
+	snap.Secrets = append(snap.Secrets, s)
 	at := netip.MustParseAddr("10.1.1.1")
 	d := Translate(snap, Options{Address: at, Machine: Machine{Taken: []nginx.Taken{
 		{Address: "10.1.1.1", Port: 443, Message: "it is taken"}, {Address: "10.1.1.2", Port: 80}, {Port: 80},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kates-go/kates/derive"
 	"github.com/kates-go/kates/examples/gateway/nginx"
 	"github.com/kates-go/kates/kates"
 )
@@ -30,36 +31,89 @@ import (
 // place is a host at an address, whatever the port.
 type place struct{ address, host string }
 
+// Compare orders places by address and host, as nginx.Config orders servers.
+func (p place) Compare(q place) int {
+	return cmp.Or(strings.Compare(p.address, q.address), strings.Compare(p.host, q.host))
+}
+
 // owner is the oldest object that names a host.
 type owner struct {
-	object     kates.Object
-	namespaces []string // its own, and that of the Gateway that a Route is attached to
+	object     *kates.PartialObjectMetadata // nil: it is a canary's host, which nobody serves
+	namespaces []string                     // its own, and that of the Gateway that a Route is attached to
 }
 
-// claimHost notes that an object names a host at an address.
-func (t *translation) claimHost(address, host string, o kates.Object, namespaces ...string) {
-	at := place{address, host}
-	if had, ok := t.owners[at]; !ok || older(o, had.object) < 0 {
-		t.owners[at] = owner{o, namespaces}
+// contenders are the fragments that have something for a host.
+type contenders = derive.Group[derive.Nth[key], *fragment]
+
+// of returns the Ingresses with rules for a host, from the oldest, and what Gateways have there, and
+// then Routes, each from the oldest.
+func (p place) of(all contenders) (ingresses []*ingress, attached []attachment) {
+	for _, f := range all.All() {
+		attached = append(attached, f.attachments[p]...)
+		if f.ingress != nil {
+			ingresses = append(ingresses, f.ingress)
+		}
 	}
+	slices.SortFunc(ingresses, func(a, b *ingress) int { return older(a, b) })
+	slices.SortStableFunc(attached, func(a, b attachment) int {
+		switch {
+		case (a.rules == nil) == (b.rules == nil):
+			return older(a.object, b.object)
+		case a.rules == nil:
+			return -1
+		}
+		return 1
+	})
+	return ingresses, attached
 }
 
-// secures reports whether objects of these namespaces may say which certificate a host has.
-func (t *translation) secures(l listener, namespaces ...string) bool {
-	by := t.owners[place{l.address, l.host}]
-	return slices.ContainsFunc(by.namespaces, func(n string) bool { return slices.Contains(namespaces, n) })
+// ownerOf finds who has a host.
+func (t *translation) ownerOf(at place, all contenders) (owner, error) {
+	var oldest kates.Object
+	var namespaces []string
+	claim := func(o kates.Object, also ...string) {
+		if oldest == nil || older(o, oldest) < 0 {
+			oldest, namespaces = o, append(also, o.GetNamespace())
+		}
+	}
+	ingresses, attached := at.of(all)
+	for _, in := range ingresses {
+		if !in.canary {
+			claim(in.Ingress)
+		}
+	}
+	for _, a := range attached {
+		claim(a.object, a.gateway.Namespace)
+	}
+	if oldest == nil {
+		return owner{}, derive.Skip
+	}
+	return owner{identityOf(oldest), namespaces}, nil
 }
 
-// insecure reports that a host gets no certificate of an object.
-func (t *translation) insecure(o kates.Object, l listener) {
-	by := t.owners[place{l.address, l.host}].object
+// identityOf is what an object keeps for its life.
+func identityOf(o kates.Object) *kates.PartialObjectMetadata {
+	id := &kates.PartialObjectMetadata{}
+	id.SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
+	id.Namespace, id.Name, id.UID, id.CreationTimestamp = o.GetNamespace(), o.GetName(), o.GetUID(), o.GetCreationTimestamp()
+	return id
+}
+
+// secures reports whether objects of these namespaces may say which certificate the host has.
+func (t *translation) secures(namespaces ...string) bool {
+	return slices.ContainsFunc(t.owner.namespaces, func(n string) bool { return slices.Contains(namespaces, n) })
+}
+
+// insecure reports that the host gets no certificate of an object.
+func (t *translation) insecure(o kates.Object) {
+	by := t.owner.object
 	if by == nil {
-		return // it is a canary's host, which nobody serves
+		return
 	}
 	t.problem(o, "Conflict", "host %q: %s %s/%s, which is older, has it, and no certificate of namespace %s is used for it",
-		cmp.Or(l.host, "*"), sourceOf(by).Kind, by.GetNamespace(), by.GetName(), o.GetNamespace())
+		cmp.Or(t.at.host, "*"), by.Kind, by.Namespace, by.Name, o.GetNamespace())
 	t.problem(by, "Conflict", "host %q: a younger object of namespace %s has a certificate for it, which is not used",
-		cmp.Or(l.host, "*"), o.GetNamespace())
+		cmp.Or(t.at.host, "*"), o.GetNamespace())
 }
 
 // entry is a rule for a path, and what its precedence among the rules of that path follows from.
@@ -122,7 +176,6 @@ func older(a, b kates.Object) int {
 
 // dispute is a path that an object claims, and that another one has.
 type dispute struct {
-	at            listener
 	loser, winner kates.Object
 	claimed, has  string // their paths, which differ if one of them is a regular expression
 }
@@ -242,7 +295,6 @@ func (r *regex) takes(path string) bool {
 func (t *translation) reportDisputes(disputes []dispute) {
 	type about struct {
 		object kates.Object
-		at     listener
 		path   string
 		lost   bool
 	}
@@ -251,10 +303,10 @@ func (t *translation) reportDisputes(disputes []dispute) {
 		if d.loser.GetUID() == d.winner.GetUID() {
 			continue
 		}
-		lost := about{d.loser, d.at, d.claimed, true}
+		lost := about{d.loser, d.claimed, true}
 		others[lost] = append(others[lost], d)
 		if d.loser.GetNamespace() != d.winner.GetNamespace() {
-			kept := about{d.winner, d.at, d.has, false}
+			kept := about{d.winner, d.has, false}
 			others[kept] = append(others[kept], d)
 		}
 	}
@@ -279,6 +331,6 @@ func (t *translation) reportDisputes(disputes []dispute) {
 		if len(all) > 1 {
 			text += fmt.Sprintf("; there are %d more like it", len(all)-1)
 		}
-		t.problem(a.object, "Conflict", "host %q, path %s: %s", cmp.Or(a.at.host, "*"), a.path, text)
+		t.problem(a.object, "Conflict", "host %q, path %s: %s", cmp.Or(t.at.host, "*"), a.path, text)
 	}
 }

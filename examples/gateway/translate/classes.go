@@ -2,6 +2,8 @@ package translate
 
 import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/kates-go/kates/derive"
 )
 
 // features are those of the Gateway API that the gateway has, by name. The conformance tests prove
@@ -35,27 +37,24 @@ var features = []gatewayv1.FeatureName{
 	"ReferenceGrant",
 }
 
-// gatewayClasses reports on the GatewayClasses of this controller, and returns their names. A
-// class with parameters is not accepted, since there are none. Its Gateways are served all the
-// same: they are not at fault.
-func (t *translation) gatewayClasses() map[gatewayv1.ObjectName]bool {
-	ours := map[gatewayv1.ObjectName]bool{}
-	for _, class := range t.snap.GatewayClasses {
-		if class.Spec.ControllerName != Controller {
-			continue
-		}
-		ours[gatewayv1.ObjectName(class.Name)] = true
-		accepted := isTrue(gatewayv1.GatewayClassConditionStatusAccepted, gatewayv1.GatewayClassReasonAccepted)
-		if p := class.Spec.ParametersRef; p != nil {
-			accepted = isFalse(gatewayv1.GatewayClassConditionStatusAccepted, gatewayv1.GatewayClassReasonInvalidParameters,
-				"spec.parametersRef names %s %q: this controller has no parameters; remove it", p.Kind, p.Name)
-			t.problem(class, accepted.Reason, "%s", accepted.Message)
-		}
-		status := &gatewayv1.GatewayClassStatus{Conditions: observed(class.Generation, accepted)}
-		for _, f := range features {
-			status.SupportedFeatures = append(status.SupportedFeatures, gatewayv1.SupportedFeature{Name: f})
-		}
-		t.report(class).Status = status
+// isOurs reports whether a GatewayClass is of this controller.
+func isOurs(class *gatewayv1.GatewayClass) bool { return class.Spec.ControllerName == Controller }
+
+// gatewayClass reports on a GatewayClass of this controller. One with parameters is not accepted,
+// since there are none. Its Gateways are served all the same: they are not at fault.
+func (t *translation) gatewayClass(_ key, class *gatewayv1.GatewayClass) (*fragment, error) {
+	if !isOurs(class) {
+		return nil, derive.Skip
 	}
-	return ours
+	accepted := isTrue(gatewayv1.GatewayClassConditionStatusAccepted, gatewayv1.GatewayClassReasonAccepted)
+	if p := class.Spec.ParametersRef; p != nil {
+		accepted = isFalse(gatewayv1.GatewayClassConditionStatusAccepted, gatewayv1.GatewayClassReasonInvalidParameters,
+			"spec.parametersRef names %s %q: this controller has no parameters; remove it", p.Kind, p.Name)
+		t.problem(class, accepted.Reason, "%s", accepted.Message)
+	}
+	status := &gatewayv1.GatewayClassStatus{Conditions: observed(class.Generation, accepted)}
+	for _, f := range features {
+		status.SupportedFeatures = append(status.SupportedFeatures, gatewayv1.SupportedFeature{Name: f})
+	}
+	return &fragment{object: class, status: status, notes: t.notes}, nil
 }

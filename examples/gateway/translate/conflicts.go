@@ -6,21 +6,23 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/kates-go/kates/kates"
 )
 
 // findConflicts finds the listeners that cannot be told apart: two protocols at one port, or one
 // host twice. Within a Gateway none of them is served, as the API says. Of two Gateways at the
 // same address the older one keeps its listener. Where Ingresses may be, which a class says, they
-// keep the protocols of their ports.
-func (t *translation) findConflicts(all []*gateway) {
+// keep the protocols of their ports. It returns who has which listener.
+func (t *translation) findConflicts(all []*gateway) map[listener]holder {
 	taken := map[listener]holder{} // by address, port, and protocol or host: who has it
-	if slices.ContainsFunc(t.snap.Classes, func(c *networkingv1.IngressClass) bool { return c.Spec.Controller == Controller }) {
+	classes, _ := t.classes.Get(t.r)
+	if slices.ContainsFunc(classes, func(c *networkingv1.IngressClass) bool { return c.Spec.Controller == Controller }) {
 		for _, l := range []listener{t.http(""), t.https("")} {
 			taken[l] = holder{name: "an Ingress"}
 		}
 	}
 	for _, g := range all {
-		g.taken = taken
 		for i, l := range g.listeners {
 			for _, other := range g.listeners[i+1:] {
 				l.compare(other)
@@ -33,12 +35,13 @@ func (t *translation) findConflicts(all []*gateway) {
 			l.claimPlace(taken)
 		}
 	}
+	return taken
 }
 
 // holder is who has a listener.
 type holder struct {
 	name    string
-	gateway *gateway // nil: Ingresses have the port
+	gateway *kates.PartialObjectMetadata // nil: Ingresses have the port
 }
 
 // compare finds what is wrong between two listeners of a Gateway.
@@ -60,13 +63,13 @@ func (l *gatewayListener) compare(other *gatewayListener) {
 // compareWithOthers finds what is wrong between a listener and those that were there before its
 // Gateway.
 func (l *gatewayListener) compareWithOthers(taken map[listener]holder) {
-	for _, address := range l.gateway.listen {
+	for _, address := range l.listen {
 		if !holds(l.accepted) {
 			return
 		}
 		if by := taken[listener{address: address, port: l.port, tls: !l.tls}]; by.name != "" {
 			l.conflict(gatewayv1.ListenerReasonProtocolConflict, by.name)
-		} else if by := taken[l.at(address)]; by.name != "" {
+		} else if by := taken[l.named(address)]; by.name != "" {
 			l.conflict(gatewayv1.ListenerReasonHostnameConflict, by.name)
 		}
 	}
@@ -74,17 +77,17 @@ func (l *gatewayListener) compareWithOthers(taken map[listener]holder) {
 
 // claimPlace notes what a listener has, if it is accepted.
 func (l *gatewayListener) claimPlace(taken map[listener]holder) {
-	for _, address := range l.gateway.listen {
+	for _, address := range l.listen {
 		if holds(l.accepted) {
 			taken[listener{address: address, port: l.port, tls: l.tls}] = holder{l.String(), l.gateway}
-			taken[l.at(address)] = holder{l.String(), l.gateway}
+			taken[l.named(address)] = holder{l.String(), l.gateway}
 		}
 	}
 }
 
-// at is where the listener is, with its host. The host of all is written "*" here, since an empty
+// named is where the listener is, with its host. The host of all is written "*" here, since an empty
 // one stands for the port.
-func (l *gatewayListener) at(address string) listener {
+func (l *gatewayListener) named(address string) listener {
 	host := l.host
 	if host == "" {
 		host = "*"
@@ -106,10 +109,10 @@ func (l *gatewayListener) conflict(reason gatewayv1.ListenerConditionReason, oth
 // isolated returns the Gateway that has the requests for a host of a Route at a listener, with
 // another listener of the same port whose host is narrower. There is none if the listener has them.
 // A younger Gateway of another namespace takes no host from a Route.
-func (l *gatewayListener) isolated(host string, r *gatewayv1.HTTPRoute) *gateway {
+func (l *gatewayListener) isolated(taken map[listener]holder, host string, r *gatewayv1.HTTPRoute) *kates.PartialObjectMetadata {
 	for ; covers(l.host, host); host = wider(host) {
-		for _, address := range l.gateway.listen {
-			by := l.gateway.taken[listener{address: address, port: l.port, tls: l.tls, host: host}].gateway
+		for _, address := range l.listen {
+			by := taken[listener{address: address, port: l.port, tls: l.tls, host: host}].gateway
 			if by != nil && (by.Namespace == l.gateway.Namespace || older(by, r) < 0) {
 				return by
 			}

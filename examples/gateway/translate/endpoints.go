@@ -5,11 +5,57 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/derive"
+	"github.com/kates-go/kates/fleet"
 )
+
+// Endpoints makes the endpoints of a configuration of one snapshot after the other: they change more
+// often than all else, and need no reload. It says what Translate says of them, and looks only at
+// what has changed. The zero value is ready. It is for one goroutine, and for Options with the same
+// functions.
+type Endpoints struct {
+	g     *graph
+	lists derive.Collection[string, []string]
+}
+
+// Of returns the endpoints of upstreams, which are named as in a Config. One whose Service or port
+// is gone is left out: that takes another configuration.
+func (e *Endpoints) Of(snap *Snapshot, o Options, upstreams []string) (map[string][]string, error) {
+	if e.g == nil {
+		e.g = newEndpoints("endpoints")
+		asked := derive.Slice(e.g.Graph, "upstreams", func(in *input) []string { return in.asked }, func(id string) string { return id })
+		e.lists = derive.Map(asked, "lists", each(e.g, func(t *translation, id, _ string) ([]string, error) {
+			of, err := t.endpointLists(id, struct{}{})
+			return of.served, err
+		}))
+	}
+	r, err := e.g.Update(&input{snap, o, upstreams})
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string][]string, e.lists.Len(r))
+	for id, list := range e.lists.All(r) {
+		all[id] = list
+	}
+	return all, e.g.failed()
+}
+
+// remoteKey names an EndpointSlice of another cluster.
+type remoteKey struct{ cluster, namespace, name string }
+
+func remoteKeyOf(s fleet.Object[*discoveryv1.EndpointSlice]) remoteKey {
+	return remoteKey{s.Cluster, s.Object.Namespace, s.Object.Name}
+}
+
+// serviceOf names the Service of an EndpointSlice.
+func serviceOf(s *discoveryv1.EndpointSlice) key {
+	return key{Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}
+}
 
 // backendPort is a port of a Service: its name, or its number.
 type backendPort struct {
@@ -24,31 +70,26 @@ func (p backendPort) String() string {
 	return fmt.Sprint(p.number)
 }
 
-// upstream adds the endpoints of a Service's port, and returns the ID of the upstream. The port
-// has a name or a number. An error says why there is none; a Service without endpoints is no
-// error.
+// upstream returns the ID of the upstream that is a Service's port. The port has a name or a
+// number. An error says why there is none; a Service without endpoints is no error.
 func (t *translation) upstream(namespace, service string, port backendPort) (id string, err error) {
-	key := types.NamespacedName{Namespace: namespace, Name: service}
-	s := t.snap.Services[key]
-	switch {
-	case s == nil:
-		return "", fmt.Errorf("there is no Service %s", key)
-	case s.Spec.Type == corev1.ServiceTypeExternalName:
-		return "", fmt.Errorf("the Service %s is of type ExternalName, which is not served", key)
-	}
-	found, err := portOf(s, port)
+	found, err := t.servicePort(key{Namespace: namespace, Name: service}, port)
 	if err != nil {
 		return "", err
 	}
 	// No part of the ID has a dot, so it stands for one port of one Service.
-	id = namespace + "." + service + "." + strconv.Itoa(int(found.Port))
-	if _, done := t.leftOut[id]; !done {
-		list, leftOut := t.endpoints(key, found.Name)
-		if t.leftOut[id] = leftOut; !t.ReportsOnly {
-			t.config.Upstreams[id] = list
-		}
+	return namespace + "." + service + "." + strconv.Itoa(int(found.Port)), nil
+}
+
+func (t *translation) servicePort(service key, port backendPort) (*corev1.ServicePort, error) {
+	s, err := t.services.Get(t.r, service)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("there is no Service %s", service)
+	case s.Spec.Type == corev1.ServiceTypeExternalName:
+		return nil, fmt.Errorf("the Service %s is of type ExternalName, which is not served", service)
 	}
-	return id, nil
+	return portOf(s, port)
 }
 
 func portOf(s *corev1.Service, port backendPort) (*corev1.ServicePort, error) {
@@ -69,19 +110,44 @@ func portOf(s *corev1.Service, port backendPort) (*corev1.ServicePort, error) {
 	return nil, fmt.Errorf("the Service %s/%s has no port %s", s.Namespace, s.Name, port)
 }
 
+// endpointLists are the endpoints of an upstream, and the addresses of those on this machine, which
+// are left out.
+type endpointLists struct{ served, leftOut []string }
+
+// endpointLists returns the endpoints of an upstream. There are none if its Service or port is gone.
+func (t *translation) endpointLists(id string, _ struct{}) (of endpointLists, err error) {
+	namespace, rest, _ := strings.Cut(id, ".")
+	name, port, _ := strings.Cut(rest, ".")
+	number, _ := strconv.ParseInt(port, 10, 32)
+	service := key{Namespace: namespace, Name: name}
+	found, err := t.servicePort(service, backendPort{number: int32(number)})
+	if err != nil {
+		return of, derive.Skip
+	}
+	return t.endpoints(service, found.Name), nil
+}
+
+// endpointsLeftOut has an entry only if there are some. So what looks it up does not run for other
+// changes of endpoints.
+func endpointsLeftOut(_ *derive.Reader, _ string, of endpointLists) ([]string, error) {
+	if len(of.leftOut) == 0 {
+		return nil, derive.Skip
+	}
+	return of.leftOut, nil
+}
+
 // endpoints returns the endpoints of a Service's port, which slices know by its name. They are
 // those that kube-proxy would use: the ready ones, and if there is none, those that are
-// terminating and still serve (KEP-1669). It also returns the addresses of those on this machine,
-// which are left out.
-func (t *translation) endpoints(service types.NamespacedName, port string) (all, leftOut []string) {
+// terminating and still serve (KEP-1669).
+func (t *translation) endpoints(service key, port string) endpointLists {
 	home := &endpoints{change: t.Endpoint, machine: &t.Machine}
-	for _, slice := range t.slicesOf(service) {
+	for _, slice := range t.slicesOf.Members(t.r, service).All() {
 		home.add(slice, port)
 	}
 	ready := home.near(t.Zone)
 	away := &endpoints{change: t.Endpoint, machine: &t.Machine}
-	for _, slice := range t.Remote[service] {
-		away.add(slice, port)
+	for _, slice := range t.remoteOf.Members(t.r, service).All() {
+		away.add(slice.Object, port)
 	}
 	for _, e := range away.ready {
 		ready = append(ready, e.at)
@@ -89,22 +155,12 @@ func (t *translation) endpoints(service types.NamespacedName, port string) (all,
 	if len(ready) == 0 {
 		ready = append(home.ending, away.ending...)
 	}
-	return compact(ready), compact(append(home.leftOut, away.leftOut...))
+	return endpointLists{compact(ready), compact(append(home.leftOut, away.leftOut...))}
 }
 
 func compact(all []string) []string {
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// slicesOf returns the EndpointSlices of a Service. They are grouped once in a translation.
-func (t *translation) slicesOf(service types.NamespacedName) []*discoveryv1.EndpointSlice {
-	if t.slices == nil {
-		var all groups
-		all.follow(t.snap.Slices)
-		t.slices = all.of
-	}
-	return t.slices[service]
 }
 
 // endpoints are those of one port, by their conditions.

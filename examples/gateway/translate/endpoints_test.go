@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/types"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/kates-go/kates/fleet"
 )
 
 const webService = `
@@ -35,6 +37,16 @@ ports:
 endpoints:
 - %s
 `, name, strings.Join(endpoints, "\n- "))
+}
+
+// asking translates a snapshot with an Ingress for a Service.
+func asking(service string, port backendPort, o Options, snap *Snapshot) *Desired {
+	in := &networkingv1.Ingress{}
+	in.APIVersion, in.Kind, in.Namespace, in.Name, in.UID = "networking.k8s.io/v1", "Ingress", "prod", "in", "in"
+	in.Spec.IngressClassName, in.Spec.DefaultBackend = new("ours"), backendOf(service)
+	in.Spec.DefaultBackend.Service.Port = networkingv1.ServiceBackendPort{Name: port.name, Number: port.number}
+	snap.Ingresses = append(snap.Ingresses, in)
+	return Translate(snap, o)
 }
 
 func TestEndpointsOfAServicePort(t *testing.T) {
@@ -114,19 +126,19 @@ func TestEndpointsOfAServicePort(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tr := newTranslation(snapshotOf(t, append(test.slices, webService)...), test.o)
-			id, err := tr.upstream("prod", "web", test.port)
-			require.NoError(t, err)
-			assert.Contains(t, []string{"prod.web.80", "prod.web.9000"}, id)
-			assert.Equal(t, test.want, tr.config.Upstreams[id])
+			d := asking("web", test.port, test.o, snapshotOf(t, append(test.slices, ourClass, webService)...))
+			require.Len(t, d.Config.Upstreams, 1)
+			for id, got := range d.Config.Upstreams {
+				assert.Contains(t, []string{"prod.web.80", "prod.web.9000"}, id)
+				assert.Equal(t, test.want, got)
+			}
 		})
 	}
 }
 
 func TestEndpointsOfOtherClustersAreMergedWhateverTheirZone(t *testing.T) {
-	web := types.NamespacedName{Namespace: "prod", Name: "web"}
 	remote := func(endpoints ...string) Options {
-		return Options{Zone: "a", Remote: map[types.NamespacedName][]*discoveryv1.EndpointSlice{web: snapshotOf(t, slice("r", endpoints...)).Slices}}
+		return Options{Zone: "a", Remote: []fleet.Object[*discoveryv1.EndpointSlice]{{Cluster: "other", Object: snapshotOf(t, slice("r", endpoints...)).Slices[0]}}}
 	}
 	home := slice("a", `{addresses: [10.0.0.1], hints: {forZones: [{name: a}]}}`, `{addresses: [10.0.0.2], hints: {forZones: [{name: b}]}}`)
 	for _, test := range []struct {
@@ -141,21 +153,19 @@ func TestEndpointsOfOtherClustersAreMergedWhateverTheirZone(t *testing.T) {
 			remote(`{addresses: [10.9.0.1], conditions: {ready: false, serving: true, terminating: true}}`), []string{"10.9.0.1:8080"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tr := newTranslation(snapshotOf(t, webService, test.home), test.o)
-			id, err := tr.upstream("prod", "web", backendPort{number: 80})
-			require.NoError(t, err)
-			assert.Equal(t, test.want, tr.config.Upstreams[id])
+			d := asking("web", backendPort{number: 80}, test.o, snapshotOf(t, ourClass, webService, test.home))
+			assert.Equal(t, test.want, d.Config.Upstreams["prod.web.80"])
 		})
 	}
 }
 
 func TestAnUpstreamThatIsNoneSaysWhy(t *testing.T) {
-	tr := newTranslation(snapshotOf(t, webService, `
+	snap := *snapshotOf(t, ourClass, webService, `
 apiVersion: v1
 kind: Service
 metadata: {name: elsewhere, namespace: prod}
 spec: {type: ExternalName, externalName: example.com, ports: [{port: 80}]}
-`), Options{})
+`)
 	for _, test := range []struct {
 		service string
 		port    backendPort
@@ -167,9 +177,9 @@ spec: {type: ExternalName, externalName: example.com, ports: [{port: 80}]}
 		{"web", backendPort{name: "https"}, `the Service prod/web has no port "https"`},
 		{"web", backendPort{number: 53}, `port 53 of Service prod/web is for UDP, not TCP`},
 	} {
-		id, err := tr.upstream("prod", test.service, test.port)
-		assert.EqualError(t, err, test.want)
-		assert.Empty(t, id)
+		with := snap
+		d := asking(test.service, test.port, Options{}, &with)
+		assert.Equal(t, []string{`InvalidBackend: host "*", path /: ` + test.want}, problemsOf(d, "Ingress", "prod/in"))
+		assert.Empty(t, d.Config.Upstreams)
 	}
-	assert.Empty(t, tr.config.Upstreams)
 }

@@ -10,9 +10,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+
+	"github.com/kates-go/kates/fleet"
 )
 
 func TestFollowedEndpointsAreThoseOfTheTranslation(t *testing.T) {
@@ -26,7 +28,8 @@ func TestFollowedEndpointsAreThoseOfTheTranslation(t *testing.T) {
 		d := Translate(snap, o)
 		upstreams := slices.Collect(maps.Keys(d.Config.Upstreams))
 		asked = 0
-		got := follow.Of(snap, o, upstreams)
+		got, err := follow.Of(snap, o, upstreams)
+		require.NoError(t, err)
 		assert.Equal(t, d.Config.Upstreams, got)
 		assert.Equal(t, want, got["prod.web.80"])
 		assert.Equal(t, changed, asked, "only what has changed is looked at")
@@ -39,21 +42,25 @@ func TestFollowedEndpointsAreThoseOfTheTranslation(t *testing.T) {
 	snap.Slices = []*discoveryv1.EndpointSlice{snap.Slices[0], moved}
 	check(2, "10.0.0.1:8080", "10.0.0.3:8080")
 
-	web := types.NamespacedName{Namespace: "prod", Name: "web"}
-	o.Remote = map[types.NamespacedName][]*discoveryv1.EndpointSlice{web: {moved.DeepCopy()}}
-	o.Remote[web][0].Endpoints[0].Addresses = []string{"10.1.0.1"}
+	away := moved.DeepCopy()
+	away.Endpoints[0].Addresses = []string{"10.1.0.1"}
+	o.Remote = []fleet.Object[*discoveryv1.EndpointSlice]{{Cluster: "other", Object: away}}
 	check(3, "10.0.0.1:8080", "10.0.0.3:8080", "10.1.0.1:8080")
 
-	service := snap.Services[web].DeepCopy()
+	service := snap.service("web").DeepCopy()
 	service.Spec.Ports[0].Name = "other"
-	snap.Services[web] = service
+	snap.Services = []*corev1.Service{service}
 	check(0) // no slice has that port
 	service = service.DeepCopy()
 	service.Spec.Ports[0].Port = 81
-	snap.Services[web] = service
-	assert.Empty(t, follow.Of(snap, o, []string{"prod.web.80", "nonsense"}), "these take another configuration")
-	delete(snap.Services, web)
-	assert.Empty(t, follow.Of(snap, o, []string{"prod.web.80"}))
+	snap.Services = []*corev1.Service{service}
+	got, err := follow.Of(snap, o, []string{"prod.web.80", "nonsense"})
+	require.NoError(t, err)
+	assert.Empty(t, got, "these take another configuration")
+	snap.Services = nil
+	got, err = follow.Of(snap, o, []string{"prod.web.80"})
+	require.NoError(t, err)
+	assert.Empty(t, got)
 }
 
 // fewSlices are the EndpointSlices of few Services, whose other objects stay.
@@ -72,7 +79,7 @@ func (f fewSlices) change(t *rapid.T) {
 	s.Ports = []discoveryv1.EndpointPort{{Name: new(pick(t, "port", "http", "other")), Port: new(int32(8080))}}
 	for range rapid.IntRange(0, 3).Draw(t, "endpoints") {
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{
-			Addresses: []string{pick(t, "address", "10.0.0.1", "10.0.0.2", "10.0.0.3")}, Conditions: discoveryv1.EndpointConditions{Ready: new(rapid.Bool().Draw(t, "ready"))},
+			Addresses: []string{pick(t, "address", "10.0.0.1", "10.0.0.2", "10.0.0.3", "127.0.0.1", "127.0.0.2")}, Conditions: discoveryv1.EndpointConditions{Ready: new(rapid.Bool().Draw(t, "ready"))},
 		})
 	}
 	f[name] = s
@@ -98,24 +105,20 @@ func TestEndpointsThatWereFollowedAreThoseOfAFreshTranslation(t *testing.T) {
 				few.change(t)
 			}
 			snap := *base
-			snap.Slices, snap.Services = few.all(), maps.Clone(base.Services)
+			snap.Slices = few.all()
 			if rapid.IntRange(0, 4).Draw(t, "without") == 0 {
-				delete(snap.Services, types.NamespacedName{Namespace: "prod", Name: "api"})
+				snap.Services = []*corev1.Service{base.service("web")}
 			}
 			want := Translate(&snap, Options{}).Config.Upstreams
-			require.Equal(t, want, follow.Of(&snap, Options{}, []string{"prod.api.80", "prod.web.80"}))
-			var fresh groups
-			fresh.follow(snap.Slices)
-			require.Len(t, follow.groups.of, len(fresh.of))
-			for service, group := range fresh.of {
-				require.ElementsMatch(t, group, follow.groups.of[service])
-			}
+			got, err := follow.Of(&snap, Options{}, []string{"prod.api.80", "prod.web.80"})
+			require.NoError(t, err)
+			require.Equal(t, want, got)
 		}
 	})
 }
 
 func BenchmarkEndpoints(b *testing.B) {
-	snap := largeSnapshot(b)
+	snap := largeSnapshot(b, 1000)
 	var upstreams []string
 	for n := range 2000 {
 		upstreams = append(upstreams, fmt.Sprintf("prod.s-%d.80", n))
@@ -123,7 +126,9 @@ func BenchmarkEndpoints(b *testing.B) {
 	var follow Endpoints
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
+		snap.Slices = slices.Clone(snap.Slices)
 		snap.Slices[n%2000] = snap.Slices[n%2000].DeepCopy()
-		follow.Of(snap, Options{}, upstreams)
+		_, err := follow.Of(snap, Options{}, upstreams)
+		require.NoError(b, err)
 	}
 }

@@ -1,13 +1,12 @@
 package translate
 
 import (
-	"cmp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/kates-go/kates/derive"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -16,48 +15,73 @@ type gateway struct {
 	*gatewayv1.Gateway                                  // the version that is served
 	observed           *gatewayv1.Gateway               // as the snapshot has it
 	withdrawn          bool                             // nginx has refused it, and took no version before
-	listen             []string                         // the addresses to listen at
-	published          []gatewayv1.GatewayStatusAddress // what the status says about them
+	published          []gatewayv1.GatewayStatusAddress // what the status says about its addresses
 	unaddressed        metav1.Condition                 // Programmed is False for it, if it has a reason
 	accepted           metav1.Condition
 	listeners          []*gatewayListener
-	taken              map[listener]holder // the listeners of all Gateways, see findConflicts
+	notes
 }
 
-// gateways reads the Gateways of ours and their Routes, reports on them, and claims their hosts.
+// arrangement is what each Gateway of ours has: of addresses, ports and hosts of listeners.
+type arrangement struct {
+	gateways map[key]*gateway
+	holders  map[listener]holder
+}
+
+// arrange reads the Gateways of ours. What one has depends on all of them.
 // See https://gateway-api.sigs.k8s.io/reference/spec/
-func (t *translation) gateways() {
-	all := t.ourGateways(t.gatewayClasses())
+func (t *translation) arrange() (arrangement, error) {
+	all := t.ourGateways()
 	t.assignAddresses(all)
 	t.refusePorts(all)
-	t.findConflicts(all)
-	byName := map[types.NamespacedName]*gateway{}
+	a := arrangement{map[key]*gateway{}, t.findConflicts(all)}
 	for _, g := range all {
-		byName[name(g.observed)] = g
+		a.gateways[name(g.observed)] = g
 		g.accept()
 		for _, l := range g.listeners {
-			t.claimHosts(l.attach(g.Gateway, nil, l.host))
+			slices.Sort(l.overlaps)
+			l.served = holds(g.accepted) && holds(l.accepted)
 		}
 	}
-	for _, r := range slices.SortedFunc(slices.Values(t.snap.Routes), byAge) {
-		t.route(r, byName)
-	}
-	for _, g := range all {
-		t.report(g.observed).Status = t.gatewayStatus(g)
-	}
+	return a, nil
 }
 
-// byAge is older for one type.
-func byAge[T kates.Object](a, b T) int { return older(a, b) }
+// holdersOf are the listeners of all Gateways.
+func (t *translation) holdersOf() (map[listener]holder, error) {
+	a, err := t.arrangement.Get(t.r)
+	return a.holders, err
+}
 
-// ourGateways are the Gateways of these classes, the oldest one first.
-func (t *translation) ourGateways(classes map[gatewayv1.ObjectName]bool) []*gateway {
+// gateway is a Gateway of ours, with the hosts of its listeners.
+func (t *translation) gateway(k key, o *gatewayv1.Gateway) (*fragment, error) {
+	a, err := t.arrangement.Get(t.r)
+	g := a.gateways[k]
+	switch {
+	case err != nil:
+		return nil, err
+	case g == nil:
+		return nil, derive.Skip
+	}
+	f := &fragment{object: o, gateway: g, notes: g.notes}
+	for _, l := range g.listeners {
+		f.attach(l, g.Gateway, nil, l.host)
+	}
+	return f, nil
+}
+
+// listenersOf are those of a Gateway of ours. They do not change with its status.
+func (t *translation) listenersOf(_ key, f *fragment) ([]*gatewayListener, error) {
+	return f.gateway.listeners, nil
+}
+
+// ourGateways are the Gateways of this controller's classes, the oldest one first.
+func (t *translation) ourGateways() []*gateway {
 	var all []*gateway
-	for _, o := range slices.SortedFunc(slices.Values(t.snap.Gateways), byAge) {
-		if !classes[o.Spec.GatewayClassName] {
+	for _, o := range t.gateways.All(t.r) {
+		class, err := t.gatewayClasses.Get(t.r, key{Name: string(o.Spec.GatewayClassName)})
+		if err != nil || !isOurs(class) {
 			continue
 		}
-		t.report(o)
 		g := &gateway{observed: o, Gateway: o}
 		if served, ok := t.current(o).(*gatewayv1.Gateway); ok {
 			g.Gateway = served
@@ -72,8 +96,10 @@ func (t *translation) ourGateways(classes map[gatewayv1.ObjectName]bool) []*gate
 		for _, l := range g.Spec.Listeners {
 			g.listeners = append(g.listeners, t.listener(g, l))
 		}
+		g.notes, t.notes = t.notes, notes{}
 		all = append(all, g)
 	}
+	slices.SortFunc(all, func(a, b *gateway) int { return older(a.observed, b.observed) })
 	return all
 }
 
@@ -99,81 +125,38 @@ func (g *gateway) accept() {
 	}
 }
 
-// attachment is what an object has at a listener: a Gateway the host of the listener itself, and an
-// HTTPRoute its rules for one of its hosts.
+// attachment is what an object has for a host at a listener: a Gateway the host of the listener
+// itself, and an HTTPRoute its rules.
 type attachment struct {
 	*gatewayListener
 	object kates.Object
-	rules  *routeRules // nil: none
-	host   string
+	rules  *routeRules // nil: it is of a Gateway
 }
 
-func (l *gatewayListener) attach(o kates.Object, rules *routeRules, host string) attachment {
-	return attachment{l, o, rules, host}
-}
-
-// at are the places of the host: one for each address of the Gateway, and none if the listener is
-// not served.
-func (a attachment) at() (all []listener) {
-	if !holds(a.gateway.accepted) || !holds(a.accepted) {
-		return nil
-	}
-	for _, address := range a.gateway.listen {
-		all = append(all, listener{address: address, port: a.port, tls: a.tls, host: a.host})
-	}
-	return all
-}
-
-// claimHosts claims the host of an attachment.
-func (t *translation) claimHosts(a attachment) {
-	for _, at := range a.at() {
-		t.claimHost(at.address, at.host, a.object, a.object.GetNamespace(), a.gateway.Namespace)
-	}
-	t.attached = append(t.attached, a)
-}
-
-// serveGateways adds a server for the host of each listener, even if no Route comes: requests to it
-// must not go to another listener, whose host is wider. Then it adds the rules of Routes.
-func (t *translation) serveGateways() {
-	for _, a := range t.attached {
-		for _, at := range a.at() {
-			t.serverOf(a, at)
-		}
-	}
-	for _, a := range t.attached {
-		if a.rules == nil {
-			continue
-		}
-		for _, at := range a.at() {
-			if s := t.table[at]; s != nil {
-				a.addRules(s)
-			}
-		}
-	}
-}
-
-// serverOf adds the server of a host of a listener. Another namespace that has the host has its
-// server, too, if it is one of TLS.
-func (t *translation) serverOf(a attachment, at listener) {
-	if at.tls && !t.secures(at, a.object.GetNamespace(), a.gateway.Namespace) {
-		t.insecure(a.object, at)
+// attach adds what an object has for a host: at each address of the Gateway, and nothing if the
+// listener is not served.
+func (f *fragment) attach(l *gatewayListener, o kates.Object, rules *routeRules, host string) {
+	if !l.served {
 		return
 	}
-	s := t.table.server(at, a.object)
-	if !at.tls {
-		return
+	if f.attachments == nil {
+		f.attachments = map[place][]attachment{}
 	}
-	if !s.ofIngress {
-		s.listener = cmp.Or(s.listener, a.gatewayListener.host, "*")
+	for _, address := range l.listen {
+		at := place{address, host}
+		f.attachments[at] = append(f.attachments[at], attachment{l, o, rules})
 	}
-	switch {
-	case a.certificate == "":
-	case s.certificate == "":
-		s.certificate, s.secured = a.certificate, sourceOf(a.gateway)
-	case s.certificate != a.certificate:
-		t.problem(a.gateway.observed, "Conflict", "listener %q: %s %s/%s has host %q with another certificate, which is served",
-			a.Name, s.secured.Kind, s.secured.Namespace, s.secured.Name, at.host)
-	}
+}
+
+// at is where the listener serves a host.
+func (l *gatewayListener) at(p place) listener {
+	return listener{address: p.address, port: l.port, tls: l.tls, host: p.host}
+}
+
+// counted is a listener of a Gateway.
+type counted struct {
+	gateway  key
+	listener int
 }
 
 // gatewayStatus is the status of a Gateway and of its listeners.
@@ -186,8 +169,12 @@ func (t *translation) gatewayStatus(g *gateway) *gatewayv1.GatewayStatus {
 	if t.refusal(g.observed) == "" { // else it is reported already
 		t.complain(g.observed, g.accepted, programmed)
 	}
-	for _, l := range g.listeners {
+	routes := t.attached.Members(t.r, name(g.observed))
+	for i, l := range g.listeners {
 		s := l.status(g.observed.Generation, holds(programmed))
+		for _, route := range routes.All() {
+			s.AttachedRoutes += route.counts[counted{name(g.observed), i}]
+		}
 		status.Listeners = append(status.Listeners, s)
 		for _, c := range []metav1.Condition{l.accepted, l.resolved} {
 			if !holds(c) {

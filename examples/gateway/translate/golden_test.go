@@ -23,7 +23,7 @@ func TestTheConfigurationOfAWholeSnapshot(t *testing.T) {
 	snap := snapshotOf(t, string(text))
 	chain, key := newAuthority(t).issue(t, "shop.example.com")
 	cert := secret("shop", chain, key)
-	snap.Secrets[name(cert)] = cert
+	snap.Secrets = append(snap.Secrets, cert)
 	d := Translate(snap, Options{Published: []string{"192.0.2.1"}, Now: born.AddDate(0, 1, 0)})
 
 	got := ""

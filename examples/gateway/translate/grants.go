@@ -17,7 +17,15 @@ type reference struct {
 // granted reports whether a reference is allowed: it stays within its namespace, or a
 // ReferenceGrant in the namespace that it points to allows it.
 func (t *translation) granted(r reference) bool {
-	return r.namespace == r.toNamespace || slices.ContainsFunc(t.snap.Grants, r.allowedBy)
+	if r.namespace == r.toNamespace {
+		return true
+	}
+	for _, grant := range t.grants.Members(t.r, r.toNamespace).All() {
+		if r.allowedBy(grant) {
+			return true
+		}
+	}
+	return false
 }
 
 // allowedBy reports whether a grant allows the reference.

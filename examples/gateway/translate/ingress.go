@@ -9,6 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/kates-go/kates/derive"
 	"github.com/kates-go/kates/examples/gateway/nginx"
 )
 
@@ -16,54 +17,71 @@ import (
 type ingress struct {
 	*networkingv1.Ingress // that is served: not the newest version if nginx has refused that
 	annotated
-	paths []ingressPath
+	hosts map[string]*ingressHost
+	tls   []ingressTLS
+}
+
+// ingressHost is what an Ingress has for a host.
+type ingressHost struct {
+	paths   []ingressPath
+	secrets []string // that spec.tls names for it
+}
+
+// ingressTLS is an entry of spec.tls, with those hosts of the Ingress that it is for.
+type ingressTLS struct {
+	secret string
+	hosts  []string
 }
 
 // ingressPath is one of an Ingress, for one host.
 type ingressPath struct {
+	index      int // in the Ingress
 	host, path string
 	match      nginx.PathMatch
 	backend    *networkingv1.IngressBackend
+	upstream   string // empty: the backend cannot be served
 }
 
-// ingresses reads the Ingresses of ours, from the oldest, and claims the hosts of their rules.
-func (t *translation) ingresses() (ours []*ingress) {
-	class := classes(t.snap.Classes)
-	for _, in := range slices.SortedFunc(slices.Values(t.snap.Ingresses), byAge) {
-		if !class.ours(in) {
-			t.clearFormerStatus(in, class)
-			continue
-		}
-		t.report(in).Status = t.ingressStatus()
-		served, _ := t.current(in).(*networkingv1.Ingress)
-		if served == nil {
-			continue
-		}
-		one := &ingress{Ingress: served, annotated: t.annotations(served)}
-		one.paths = t.paths(one)
-		one.paths = t.fewRegexes(one)
-		for _, p := range one.paths {
-			if !one.canary {
-				t.claimHost("", p.host, served, served.Namespace)
-			}
-		}
-		ours = append(ours, one)
+// ingress reads an Ingress of ours, or one that was ours.
+func (t *translation) ingress(_ key, in *networkingv1.Ingress) (*fragment, error) {
+	class, err := t.classes.Get(t.r)
+	f := &fragment{object: in}
+	switch {
+	case class.ours(in):
+		f.status = t.ingressStatus()
+	case t.wasOurs(in, class):
+		f.status = &networkingv1.IngressStatus{}
+		return f, err
+	default:
+		return nil, derive.Skip
 	}
-	return ours
+	if served, _ := t.current(in).(*networkingv1.Ingress); served != nil {
+		f.ingress = t.readIngress(served)
+	}
+	f.notes = t.notes
+	return f, err
 }
 
-// serveIngresses adds what Ingresses ask for.
-func (t *translation) serveIngresses(ours []*ingress) {
-	for _, in := range ours {
-		t.ingressTLS(in)
-	}
-	canaries := t.canaries(ours)
-	for _, in := range ours {
-		if !in.canary {
-			t.rules(in, canaries)
+// readIngress reads the version of an Ingress that is served.
+func (t *translation) readIngress(served *networkingv1.Ingress) *ingress {
+	in := &ingress{Ingress: served, annotated: t.annotations(served), hosts: map[string]*ingressHost{}}
+	paths := t.fewRegexes(in, t.paths(in))
+	for i, p := range paths {
+		p.index = i
+		if in.hosts[p.host] == nil {
+			in.hosts[p.host] = &ingressHost{}
 		}
+		p.upstream = t.backend(in, p)
+		in.hosts[p.host].paths = append(in.hosts[p.host].paths, p)
 	}
-	t.reportUnusedCanaries(canaries)
+	for _, tls := range served.Spec.TLS {
+		one := ingressTLS{tls.SecretName, t.hostsOf(in, tls.Hosts)}
+		for _, host := range one.hosts {
+			in.hosts[host].secrets = append(in.hosts[host].secrets, tls.SecretName)
+		}
+		in.tls = append(in.tls, one)
+	}
+	return in
 }
 
 // legacyClass is the annotation that named a class before there were classes.
@@ -100,13 +118,11 @@ func newer(a, b *networkingv1.IngressClass) bool {
 	return cmp.Or(b.CreationTimestamp.Time.Compare(a.CreationTimestamp.Time), strings.Compare(a.Name, b.Name)) < 0
 }
 
-// clearFormerStatus clears the status of an Ingress that was ours and has no class any more. That
-// of one which has another controller's class is for that controller to write.
-func (t *translation) clearFormerStatus(in *networkingv1.Ingress, c classes) {
+// wasOurs reports whether an Ingress was ours and has no class any more: then its status is
+// cleared. That of one which has another controller's class is for that controller to write.
+func (t *translation) wasOurs(in *networkingv1.Ingress, c classes) bool {
 	legacy := in.Annotations[legacyClass] != ""
-	if len(t.Published) > 0 && !legacy && c.of(in) == nil && equality.Semantic.DeepEqual(&in.Status, t.ingressStatus()) {
-		t.report(in).Status = &networkingv1.IngressStatus{}
-	}
+	return len(t.Published) > 0 && !legacy && c.of(in) == nil && equality.Semantic.DeepEqual(&in.Status, t.ingressStatus())
 }
 
 // ingressStatus is the status of all Ingresses, or nothing if no address is published.

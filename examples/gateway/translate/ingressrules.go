@@ -4,50 +4,64 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
 )
 
-// ingressTLS gives the hosts of an Ingress their certificates. A host whose certificate cannot be
-// used gets none: its handshakes are refused, rather than answered with a certificate of something
-// else, and it is served over HTTP. A host that another namespace has gets no certificate here.
+// ingressTLS gives the host its certificates of an Ingress. A host whose certificate cannot be used
+// gets none: its handshakes are refused, rather than answered with a certificate of something else,
+// and it is served over HTTP. A host that another namespace has gets no certificate here.
 func (t *translation) ingressTLS(in *ingress) {
-	for _, tls := range in.Spec.TLS {
-		named := slices.DeleteFunc(t.hostsOf(in, tls.Hosts), func(host string) bool {
-			mine := t.secures(t.https(host), in.Namespace)
-			if !mine {
-				t.insecure(in.Ingress, t.https(host))
-			}
-			return !mine
-		})
-		if len(named) == 0 {
+	for _, secret := range in.hosts[t.at.host].secrets {
+		if !t.secures(in.Namespace) {
+			t.insecure(in.Ingress)
 			continue
 		}
-		id, err := "", errors.New("spec.tls names no Secret")
-		if tls.SecretName != "" {
-			id, err = t.certificate(in.Namespace, tls.SecretName)
-		}
-		if err != nil {
-			t.problem(in.Ingress, "InvalidCertificate", "%v; not served over TLS: %s", err, strings.Join(named, ", "))
-		}
-		for _, host := range named {
-			for _, doubt := range t.doubts(id, host) {
-				t.problem(in.Ingress, "DoubtfulCertificate", "Secret %s/%s: %s", in.Namespace, tls.SecretName, doubt)
+		id := ""
+		if pair, err := t.ingressCertificate(in, secret); err == nil {
+			id = pair.id
+			for _, doubt := range t.doubts(pair, t.at.host) {
+				t.problem(in.Ingress, "DoubtfulCertificate", "Secret %s/%s: %s", in.Namespace, secret, doubt)
 			}
-			server := t.table.server(t.https(host), in.Ingress)
-			server.ofIngress = true
-			switch {
-			case id == "":
-			case server.certificate == "":
-				server.certificate, server.secured = id, sourceOf(in.Ingress)
-			case server.certificate != id:
-				t.problem(in.Ingress, "Conflict", "host %q: %s %s/%s, which is older, has another certificate",
-					cmp.Or(host, "*"), server.secured.Kind, server.secured.Namespace, server.secured.Name)
-			}
+		}
+		server := t.table.server(t.https(t.at.host), in.Ingress)
+		server.ofIngress = true
+		switch {
+		case id == "":
+		case server.certificate == "":
+			server.certificate, server.secured = id, sourceOf(in.Ingress)
+		case server.certificate != id:
+			t.problem(in.Ingress, "Conflict", "host %q: %s %s/%s, which is older, has another certificate",
+				cmp.Or(t.at.host, "*"), server.secured.Kind, server.secured.Namespace, server.secured.Name)
 		}
 	}
+}
+
+// uncertified reports the certificates of an Ingress that cannot be used for hosts that it has.
+func (t *translation) uncertified(in *ingress) {
+	for _, tls := range in.tls {
+		_, err := t.ingressCertificate(in, tls.secret)
+		if err == nil {
+			continue
+		}
+		mine := slices.DeleteFunc(slices.Clone(tls.hosts), func(host string) bool {
+			by, _ := t.owners.Get(t.r, place{host: host})
+			return !slices.Contains(by.namespaces, in.Namespace)
+		})
+		if len(mine) > 0 {
+			t.problem(in.Ingress, "InvalidCertificate", "%v; not served over TLS: %s", err, strings.Join(mine, ", "))
+		}
+	}
+}
+
+func (t *translation) ingressCertificate(in *ingress, secret string) (*keyPair, error) {
+	if secret == "" {
+		return nil, errors.New("spec.tls names no Secret")
+	}
+	return t.certificate(in.Namespace, secret)
 }
 
 // hostsOf returns the hosts of its own rules that a certificate of an Ingress is for: those that
@@ -55,9 +69,9 @@ func (t *translation) ingressTLS(in *ingress) {
 func (t *translation) hostsOf(in *ingress, named []string) (all []string) {
 	for _, host := range named {
 		used := false
-		for _, p := range in.paths {
-			if _, parent, _ := strings.Cut(p.host, "."); host == p.host || host == "*."+parent {
-				used, all = true, append(all, p.host)
+		for of := range in.hosts {
+			if _, parent, _ := strings.Cut(of, "."); host == of || host == "*."+parent {
+				used, all = true, append(all, of)
 			}
 		}
 		if !used {
@@ -65,9 +79,7 @@ func (t *translation) hostsOf(in *ingress, named []string) (all []string) {
 		}
 	}
 	if len(named) == 0 {
-		for _, p := range in.paths {
-			all = append(all, p.host)
-		}
+		all = slices.Collect(maps.Keys(in.hosts))
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -78,40 +90,42 @@ func (t *translation) https(host string) listener {
 	return listener{port: t.port(443), tls: true, host: host}
 }
 
-// rules adds the rules of an Ingress, each with its canaries.
+// rules adds the rules of an Ingress for the host, each with its canaries.
 func (t *translation) rules(in *ingress, canaries map[target][]*canary) {
-	for i, p := range in.paths {
+	for _, p := range in.hosts[t.at.host].paths {
 		rule := nginx.Rule{Timeout: in.timeout}
-		if id, err := t.backend(in, p); err != nil {
-			t.problem(in.Ingress, "InvalidBackend", "host %q, path %s: %v", cmp.Or(p.host, "*"), p.path, err)
+		if p.upstream == "" {
 			rule.Status = 503
 		} else {
-			rule.Backends = shares(id, canaries[targetOf(in, p)])
+			rule.Backends = shares(p.upstream, canaries[targetOf(in, p)])
 		}
 		for _, c := range canaries[targetOf(in, p)] {
 			c.found = true
 		}
 		to, over := path{p.match, p.path}, t.table[t.https(p.host)]
 		if over != nil {
-			over.add(to, entry{rule: rule, object: in.Ingress, index: i})
+			over.add(to, entry{rule: rule, object: in.Ingress, index: p.index})
 		}
 		// That a host has a certificate of another namespace is no reason to refuse it on HTTP.
 		if over != nil && over.certificate != "" && over.secured.Namespace == in.Namespace && in.redirect {
 			rule = nginx.Rule{Redirect: &nginx.Redirect{Status: 308, Scheme: "https"}}
 		}
-		t.table.server(t.http(p.host), in.Ingress).add(to, entry{rule: rule, object: in.Ingress, index: i})
+		t.table.server(t.http(p.host), in.Ingress).add(to, entry{rule: rule, object: in.Ingress, index: p.index})
 	}
 }
 
-// backend returns the upstream of a path.
-func (t *translation) backend(in *ingress, p ingressPath) (id string, err error) {
-	service := p.backend.Service
-	if service == nil {
-		return "", errors.New("a backend that is no Service is not served")
+// backend returns the upstream of a path. It is empty if there is none.
+func (t *translation) backend(in *ingress, p ingressPath) string {
+	id, err := "", errors.New("a backend that is no Service is not served")
+	if service := p.backend.Service; service != nil {
+		id, err = t.upstream(in.Namespace, service.Name, backendPort{name: service.Port.Name, number: service.Port.Number})
 	}
-	id, err = t.upstream(in.Namespace, service.Name, backendPort{name: service.Port.Name, number: service.Port.Number})
-	t.tellLeftOut(in.Ingress, id)
-	return id, err
+	if err != nil {
+		t.problem(in.Ingress, "InvalidBackend", "%s: %v", targetOf(in, p), err)
+		return ""
+	}
+	t.backends = append(t.backends, id)
+	return id
 }
 
 // target is what a canary takes a share of. It is of one namespace, so that nobody takes requests
@@ -142,19 +156,17 @@ func (t *translation) canaries(ours []*ingress) map[target][]*canary {
 		if !in.canary {
 			continue
 		}
-		for _, p := range in.paths {
+		for _, p := range in.hosts[t.at.host].paths {
 			to, sum := targetOf(in, p), in.weight
 			for _, c := range all[to] {
 				sum += c.in.weight
 			}
-			id, err := t.backend(in, p)
 			switch {
-			case err != nil:
-				t.problem(in.Ingress, "InvalidBackend", "%s: %v", to, err)
+			case p.upstream == "":
 			case sum > 100:
 				t.problem(in.Ingress, "InvalidCanary", "%s: with its older canaries it would take %d percent; it gets nothing", to, sum)
 			default:
-				all[to] = append(all[to], &canary{in: in, upstream: id})
+				all[to] = append(all[to], &canary{in: in, upstream: p.upstream})
 			}
 		}
 	}

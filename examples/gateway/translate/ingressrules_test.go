@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
 )
@@ -114,7 +113,7 @@ func TestTheHostsOfACertificate(t *testing.T) {
 			for secretName, hosts := range map[string][]string{"shop": {shop}, "both": {shop, blog}, "wild": {"*.example.com"}} {
 				chain, key := ca.issue(t, hosts...)
 				s := secret(secretName, chain, key)
-				snap.Secrets[name(s)] = s
+				snap.Secrets = append(snap.Secrets, s)
 			}
 			d := Translate(snap, Options{Now: born.AddDate(0, 1, 0)})
 			assert.Equal(t, test.want, told(d.Config))
@@ -196,9 +195,9 @@ func TestNobodyTakesAShareOfAnotherNamespace(t *testing.T) {
 	snap := snapshotOf(t, ourClass, ingressOf("a", shop), ingressOf("canary", shop, `canary-weight: "100"`))
 	dev := snap.Ingresses[1]
 	dev.Namespace = "dev"
-	web := snap.Services[types.NamespacedName{Namespace: "prod", Name: "web"}].DeepCopy()
+	web := snap.service("web").DeepCopy()
 	web.Namespace = "dev"
-	snap.Services[name(web)] = web // it has a backend of its own
+	snap.Services = append(snap.Services, web) // it has a backend of its own
 	d := Translate(snap, Options{})
 	assert.Equal(t, []string{"80 shop.example.com Prefix /a: prod.web.80=100"}, told(d.Config))
 }
@@ -217,7 +216,7 @@ func TestACertificateOfAnotherNamespaceIsNotServed(t *testing.T) {
 	chain, key := newAuthority(t).issue(t, "shop.example.com")
 	s := secret("shop", chain, key)
 	s.Namespace = "dev"
-	snap.Secrets[name(s)] = s
+	snap.Secrets = append(snap.Secrets, s)
 	assert.Equal(t, []string{
 		"80 shop.example.com Prefix /b: 503", "80 shop.example.com Prefix /: prod.web.80=100",
 	}, told(Translate(snap, Options{}).Config))

@@ -8,12 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/kates-go/kates/kates"
 )
 
 // gatewayListener is a listener of a Gateway, and what is found out about it.
 type gatewayListener struct {
 	gatewayv1.Listener
-	gateway     *gateway
+	gateway     *kates.PartialObjectMetadata // its identity
+	index       int                          // in the Gateway
 	host        string
 	port        int // to listen at
 	tls         bool
@@ -23,13 +26,14 @@ type gatewayListener struct {
 	accepted, resolved metav1.Condition
 	conflicted         metav1.Condition // has a message if True
 	overlaps           []string         // names of listeners of TLS whose hosts overlap with its host
-	attached           int32
+	listen             []string         // the addresses to listen at
+	served             bool
 }
 
 // listener reads a listener. Whether it conflicts with others is found later.
 func (t *translation) listener(g *gateway, of gatewayv1.Listener) *gatewayListener {
 	l := &gatewayListener{
-		Listener: of, gateway: g, host: string(ptr.Deref(of.Hostname, "")), port: t.port(int(of.Port)),
+		Listener: of, gateway: identityOf(g.Gateway), index: len(g.listeners), host: string(ptr.Deref(of.Hostname, "")), port: t.port(int(of.Port)),
 		tls:        of.Protocol == gatewayv1.HTTPSProtocolType,
 		kinds:      []gatewayv1.RouteGroupKind{},
 		accepted:   isTrue(gatewayv1.ListenerConditionAccepted, gatewayv1.ListenerReasonAccepted),
@@ -102,7 +106,7 @@ func (t *translation) listenerCertificate(l *gatewayListener) string {
 		return fail(gatewayv1.ListenerReasonInvalidCertificateRef, "tls.certificateRefs names no Secret")
 	}
 	if n := len(l.TLS.CertificateRefs); n > 1 {
-		t.problem(l.gateway.observed, "UnsupportedValue",
+		t.problem(l.gateway, "UnsupportedValue",
 			"listener %q: tls.certificateRefs names %d Secrets; only the first one is used", l.Name, n)
 	}
 	ref := l.TLS.CertificateRefs[0]
@@ -115,14 +119,14 @@ func (t *translation) listenerCertificate(l *gatewayListener) string {
 			"tls.certificateRefs: no ReferenceGrant in namespace %s allows Secret %s to Gateways of namespace %s",
 			namespace, ref.Name, l.gateway.Namespace)
 	}
-	id, err := t.certificate(namespace, string(ref.Name))
+	pair, err := t.certificate(namespace, string(ref.Name))
 	if err != nil {
 		return fail(gatewayv1.ListenerReasonInvalidCertificateRef, "tls.certificateRefs: %v", err)
 	}
-	for _, doubt := range t.doubts(id, l.host) {
-		t.problem(l.gateway.observed, "DoubtfulCertificate", "listener %q: Secret %s/%s: %s", l.Name, namespace, ref.Name, doubt)
+	for _, doubt := range t.doubts(pair, l.host) {
+		t.problem(l.gateway, "DoubtfulCertificate", "listener %q: Secret %s/%s: %s", l.Name, namespace, ref.Name, doubt)
 	}
-	return id
+	return pair.id
 }
 
 // programmed says whether the listener itself can be served.
@@ -147,13 +151,12 @@ func (l *gatewayListener) status(generation int64, served bool) gatewayv1.Listen
 	}
 	conditions := []metav1.Condition{l.accepted, programmed, l.resolved, l.conflicted}
 	if len(l.overlaps) > 0 {
-		slices.Sort(l.overlaps)
 		overlap := isTrue(gatewayv1.ListenerConditionOverlappingTLSConfig, gatewayv1.ListenerReasonOverlappingHostnames)
-		overlap.Message = message("its hostname overlaps with that of %s", strings.Join(slices.Compact(l.overlaps), ", "))
+		overlap.Message = message("its hostname overlaps with that of %s", strings.Join(slices.Compact(slices.Clone(l.overlaps)), ", "))
 		conditions = append(conditions, overlap)
 	}
 	return gatewayv1.ListenerStatus{
-		Name: l.Name, SupportedKinds: l.kinds, AttachedRoutes: l.attached,
+		Name: l.Name, SupportedKinds: l.kinds,
 		Conditions: observed(generation, conditions...),
 	}
 }

@@ -44,33 +44,31 @@ func (o *Options) LeavesOut(s *discoveryv1.EndpointSlice) bool {
 // many endpoints of each.
 const mostLeftOut = 3
 
-// tellLeftOut says of an object which endpoints of an upstream that it names are left out.
-func (t *translation) tellLeftOut(o kates.Object, upstream string) {
-	const reason = "EndpointsLeftOut"
-	all := t.leftOut[upstream]
-	if len(all) == 0 {
-		return
-	}
-	told := 0
-	for _, p := range t.report(o).Problems {
-		if p.Reason == reason {
-			told++
+// tellLeftOut says of an object which endpoints of the upstreams that it names are left out. It
+// looks up nothing else of endpoints, so that other changes of them are none of a report.
+func (t *translation) tellLeftOut(o kates.Object, upstreams []string) {
+	told := map[string]bool{}
+	for _, id := range upstreams {
+		if len(told) == mostLeftOut {
+			return
 		}
+		all, err := t.leftOut.Get(t.r, id)
+		if err != nil || told[id] {
+			continue
+		}
+		told[id] = true
+		text := strings.Join(all[:min(len(all), mostLeftOut)], ", ")
+		if more := len(all) - mostLeftOut; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		t.problem(o, "EndpointsLeftOut", "endpoints of %s (namespace.Service.port) are left out, since they are on the gateway's machine: %s", id, text)
 	}
-	if told == mostLeftOut {
-		return
-	}
-	text := strings.Join(all[:min(len(all), mostLeftOut)], ", ")
-	if more := len(all) - mostLeftOut; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	t.problem(o, reason, "endpoints of %s (namespace.Service.port) are left out, since they are on the gateway's machine: %s", upstream, text)
 }
 
 var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 
-// taken says why nginx cannot listen somewhere. It is empty if nginx can.
-func (t *translation) taken(address string, port int) string {
+// whyTaken says why nginx cannot listen somewhere. It is empty if nginx can.
+func (t *translation) whyTaken(address string, port int) string {
 	if address == "" && t.Address.IsValid() {
 		address = t.Address.String()
 	}
@@ -88,8 +86,8 @@ func (t *translation) refusePorts(all []*gateway) {
 	for _, g := range all {
 		for _, l := range g.listeners {
 			why := ""
-			for _, address := range g.listen {
-				why = cmp.Or(why, t.taken(address, l.port))
+			for _, address := range l.listen {
+				why = cmp.Or(why, t.whyTaken(address, l.port))
 			}
 			if slices.Contains(t.Machine.Ports, l.port) {
 				why = fmt.Sprintf("port %d is one of the gateway itself", l.Port)
@@ -99,23 +97,4 @@ func (t *translation) refusePorts(all []*gateway) {
 			}
 		}
 	}
-}
-
-// withoutTaken leaves out the servers where nginx cannot listen, and says so of the objects that
-// have rules there.
-func (t *translation) withoutTaken(all []nginx.Server) []nginx.Server {
-	return slices.DeleteFunc(all, func(s nginx.Server) bool {
-		why := t.taken(s.Address, s.Port)
-		if why == "" {
-			return false
-		}
-		for _, l := range s.Locations {
-			for _, r := range l.Rules {
-				if of := t.reports[r.Source.UID]; of != nil {
-					t.problem(of.Object, string(gatewayv1.ListenerReasonPortUnavailable), "%s", why)
-				}
-			}
-		}
-		return true
-	})
 }

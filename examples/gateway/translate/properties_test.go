@@ -62,16 +62,16 @@ func backendOf(service string) *networkingv1.IngressBackend {
 // worldOf is a snapshot of drawn Ingresses. pairs are of the Secrets one and two.
 func worldOf(t *rapid.T, pairs map[string][2][]byte) *Snapshot {
 	snap := snapshotOf(t, ourClass, slice("web-1", `{addresses: [10.0.0.1]}`), slice("web-2", `{addresses: [10.0.0.2]}`))
-	for _, s := range slices.Collect(maps.Values(snap.Services)) {
+	for _, s := range snap.Services {
 		s = s.DeepCopy()
 		s.Namespace = "dev"
-		snap.Services[name(s)] = s
+		snap.Services = append(snap.Services, s)
 	}
-	for _, namespace := range []string{"prod", "dev"} {
-		for called, pair := range pairs {
-			s := secret(called, pair[0], pair[1])
+	for _, namespace := range []string{"dev", "prod"} {
+		for _, called := range slices.Sorted(maps.Keys(pairs)) {
+			s := secret(called, pairs[called][0], pairs[called][1])
 			s.Namespace, s.UID = namespace, types.UID(namespace+called)
-			snap.Secrets[name(s)] = s
+			snap.Secrets = append(snap.Secrets, s)
 		}
 	}
 	for n := range rapid.IntRange(1, 6).Draw(t, "ingresses") {

@@ -88,13 +88,13 @@ func changed(snaps *kates.Snapshots[Snapshot]) bool {
 func TestASnapshotHasWhatIsNamedAndNoMoreOfItThanIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, snap := watchOf(t, "settings")
-		prod := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "prod", Name: name} }
 		require.Len(t, snap.Secrets, 1, "no Secret that nobody names")
-		cert := snap.Secrets[prod("cert")]
+		cert := snap.Secrets[0]
+		assert.Equal(t, "cert", cert.Name)
 		assert.Equal(t, map[string][]byte{"tls.crt": []byte("a"), "tls.key": []byte("b")}, cert.Data)
 		require.Len(t, snap.Settings, 1)
 		assert.Equal(t, "settings", snap.Settings[0].Name)
-		assert.Empty(t, snap.Services[prod("web")].Status)
+		assert.Empty(t, snap.service("web").Status)
 		endpoint := snap.Slices[0].Endpoints[0]
 		assert.Nil(t, endpoint.TargetRef)
 		assert.Nil(t, endpoint.NodeName)

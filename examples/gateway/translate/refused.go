@@ -1,13 +1,35 @@
 package translate
 
-import "github.com/kates-go/kates/kates"
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/kates"
+)
+
+// refused is a refusal of an object.
+type refused struct {
+	uid types.UID
+	Refusal
+}
+
+// refused are the refusals, in order.
+func (in *input) refused() (all []refused) {
+	for uid, r := range in.Refused {
+		all = append(all, refused{uid, r})
+	}
+	slices.SortFunc(all, func(a, b refused) int { return strings.Compare(string(a.uid), string(b.uid)) })
+	return all
+}
 
 // current returns the version of an object that is served: the object itself; if nginx has refused
 // this version, the last one that it took; or nil if there is none. A refusal is a problem of the
 // object.
 func (t *translation) current(o kates.Object) kates.Object {
-	refusal, refused := t.Refused[o.GetUID()]
-	if !refused || refusal.Version != o.GetResourceVersion() {
+	refusal, err := t.refusals.Get(t.r, o.GetUID())
+	if err != nil || refusal.Version != o.GetResourceVersion() {
 		return o
 	}
 	served := "nothing of it is served"
@@ -31,7 +53,7 @@ func (r Refusal) what() string {
 
 // refusal says why this version of an object is not served. It is empty if nginx did not refuse it.
 func (t *translation) refusal(o kates.Object) string {
-	if r, refused := t.Refused[o.GetUID()]; refused && r.Version == o.GetResourceVersion() {
+	if r, err := t.refusals.Get(t.r, o.GetUID()); err == nil && r.Version == o.GetResourceVersion() {
 		return r.what() + ": " + r.Message
 	}
 	return ""

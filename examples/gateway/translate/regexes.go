@@ -35,9 +35,9 @@ func regexes(match nginx.PathMatch, conditions []nginx.Condition) (n int) {
 }
 
 // fewRegexes returns the paths of an Ingress up to the bound.
-func (t *translation) fewRegexes(in *ingress) []ingressPath {
+func (t *translation) fewRegexes(in *ingress, paths []ingressPath) []ingressPath {
 	n := 0
-	return slices.DeleteFunc(in.paths, func(p ingressPath) bool {
+	return slices.DeleteFunc(paths, func(p ingressPath) bool {
 		if p.match != nginx.Regex {
 			return false
 		}
@@ -66,7 +66,7 @@ func (r *routeRules) fewRegexes(one *routeRule) (err error) {
 // boundRegexes leaves out rules with regular expressions if their namespace has too many at a host:
 // those of the youngest objects. Namespaces do not share the bound, so none takes from another.
 func (t *translation) boundRegexes() {
-	for l, s := range t.table {
+	for _, s := range t.table {
 		n := map[types.UID]int{}
 		var objects []kates.Object
 		for p, entries := range s.paths {
@@ -90,7 +90,7 @@ func (t *translation) boundRegexes() {
 			}
 			out[o.GetUID()] = true
 			t.problem(o, "TooManyRegexes", "host %q has at most %d regular expressions of a namespace, and older objects have them: "+
-				"the rules with those of this object are left out", cmp.Or(l.host, "*"), regexesOfHost)
+				"the rules with those of this object are left out", cmp.Or(t.at.host, "*"), regexesOfHost)
 		}
 		s.leaveOut(func(p path, e entry) bool {
 			return out[e.object.GetUID()] && regexes(p.match, e.rule.Conditions) > 0

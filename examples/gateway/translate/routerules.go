@@ -8,7 +8,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -139,13 +138,16 @@ func (t *translation) backendOf(r *gatewayv1.HTTPRoute, ref *gatewayv1.BackendRe
 	if err != nil {
 		return bad(gatewayv1.RouteReasonBackendNotFound, "%v", err)
 	}
-	service := t.snap.Services[types.NamespacedName{Namespace: namespace, Name: string(ref.Name)}]
+	service, err := t.services.Get(t.r, key{Namespace: namespace, Name: string(ref.Name)})
+	if err != nil {
+		return bad(gatewayv1.RouteReasonBackendNotFound, "%v", err)
+	}
 	for _, p := range service.Spec.Ports {
 		if protocol := ptr.Deref(p.AppProtocol, ""); p.Port == *ref.Port && protocol == "kubernetes.io/h2c" {
 			return bad(gatewayv1.RouteReasonUnsupportedProtocol, "appProtocol %s of port %d is not served", protocol, p.Port)
 		}
 	}
-	t.tellLeftOut(r, id)
+	t.backends = append(t.backends, id)
 	return id, nil
 }
 

@@ -2,95 +2,182 @@ package translate
 
 import (
 	"cmp"
-	"crypto/x509"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/derive"
 	"github.com/kates-go/kates/examples/gateway/nginx"
 	"github.com/kates-go/kates/kates"
 )
 
-// translation is one call of Translate.
-type translation struct {
-	Options
-	snap     *Snapshot
-	config   nginx.Config
-	owners   map[place]owner // of hosts
-	attached []attachment    // of Gateways first, then of Routes, each from the oldest
-	table    table
-	reports  map[types.UID]*Report
-	leaves   map[string]*x509.Certificate // the host's own, by the ID of the certificate
-	slices   map[types.NamespacedName][]*discoveryv1.EndpointSlice
-	leftOut  map[string][]string // addresses of endpoints on this machine, by upstream's ID
+// Translator makes what there should be of one snapshot after the other, and looks only at what has
+// changed. It says what Translate says. The zero value is ready. It is for one goroutine, and for
+// Options with the same functions. Configurations share what has not changed: write to none.
+type Translator struct {
+	g    *graph
+	last nginx.Config
 }
 
-func newTranslation(snap *Snapshot, o Options) *translation {
-	return &translation{
-		Options: o, snap: snap, owners: map[place]owner{}, table: table{}, reports: map[types.UID]*Report{},
-		leaves: map[string]*x509.Certificate{}, leftOut: map[string][]string{},
-		config: nginx.Config{Upstreams: map[string][]string{}, Certificates: map[string]nginx.Certificate{}},
+// Translate makes what there should be of a snapshot. An error is a mistake in this package: then
+// nothing is made.
+func (t *Translator) Translate(snap *Snapshot, o Options) (*Desired, error) {
+	if t.g == nil {
+		t.g = newGraph()
 	}
+	r, err := t.g.Update(&input{Snapshot: snap, Options: o})
+	if err != nil {
+		return nil, err
+	}
+	return t.desired(r, o.ReportsOnly)
 }
 
-// Translate makes what there should be of a snapshot.
+// Translate makes what there should be of one snapshot.
 func Translate(snap *Snapshot, o Options) *Desired {
-	t := newTranslation(snap, o)
-	t.settings()
-	ingresses := t.ingresses()
-	t.gateways() // who has which host follows from all of them
-	t.serveIngresses(ingresses)
-	t.serveGateways()
-	t.boundRegexes()
-	t.boundHosts()
-	servers, lost := t.table.servers()
-	t.reportDisputes(lost)
-	t.config.Servers = t.withoutTaken(servers)
-	for i := range t.config.Servers {
-		if s := &t.config.Servers[i]; s.Address == "" && o.Address.IsValid() {
-			s.Address = o.Address.String()
+	d, err := new(Translator).Translate(snap, o)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// desired puts the parts together. They are in their order already. What has not changed is that of
+// the last one.
+func (t *Translator) desired(r *derive.Reader, reportsOnly bool) (*Desired, error) {
+	g := t.g
+	settings, err := g.settings.Get(r)
+	if err = cmp.Or(g.failed(), err); err != nil {
+		return nil, err
+	}
+	t.last.Settings = settings
+	if differs(g.serverChanges, r) || t.last.Upstreams == nil {
+		t.last.Servers = g.allServers(r)
+	}
+	if differs(g.upstreamChanges, r) || t.last.Upstreams == nil {
+		t.last.Upstreams = make(map[string][]string, g.upstreams.Len(r))
+		for id, of := range g.upstreams.All(r) {
+			t.last.Upstreams[id] = of.served
 		}
 	}
-	return &Desired{Config: t.config, Reports: t.sorted()}
+	if differs(g.certificateChanges, r) || t.last.Certificates == nil {
+		t.last.Certificates = g.allCertificates(r)
+	}
+	d := &Desired{Config: t.last}
+	if reportsOnly {
+		d.Config.Upstreams = map[string][]string{}
+	}
+	d.Reports = slices.Grow(d.Reports, g.reports.Len(r)+g.secretNews.Len(r))
+	for _, report := range g.reports.All(r) {
+		d.Reports = append(d.Reports, report)
+	}
+	for _, report := range g.secretNews.All(r) {
+		d.Reports = append(d.Reports, report)
+	}
+	return d, nil
 }
 
-// report returns the report of an object of ours, which is empty at first.
-func (t *translation) report(o kates.Object) *Report {
-	r := t.reports[o.GetUID()]
-	if r == nil {
-		r = &Report{Object: o}
-		t.reports[o.GetUID()] = r
+// failed says why a part could not be made, if one could not.
+func (g *graph) failed() error {
+	for _, node := range g.Stats().Nodes {
+		if node.Invalid > 0 && node.Name != keyPairs {
+			return cmp.Or(node.Example, fmt.Errorf("%s: %d parts cannot be made", node.Name, node.Invalid))
+		}
 	}
-	return r
+	return nil
+}
+
+// differs reports whether a collection has changed since the last call.
+func differs[K comparable, V any](c *derive.Changes[K, V], r *derive.Reader) bool {
+	defer c.Done()
+	for range c.All(r) {
+		return true
+	}
+	return false
+}
+
+// allServers are those of all sites, by address, port and host.
+func (g *graph) allServers(r *derive.Reader) []nginx.Server {
+	n := 0
+	for _, sites := range g.servers.Groups().All(r) {
+		n += sites.Len()
+	}
+	all := slices.Grow([]nginx.Server(nil), n)
+	for at, sites := range g.servers.Groups().All(r) {
+		for _, s := range sites.All() {
+			all = s.appendServers(all, at)
+		}
+	}
+	return all
+}
+
+// allCertificates are those that are wanted, by ID. Of Secrets with the same content, one is named as
+// the source, whatever their order.
+func (g *graph) allCertificates(r *derive.Reader) map[string]nginx.Certificate {
+	all := make(map[string]nginx.Certificate, g.certificates.Len(r))
+	for _, c := range g.certificates.All(r) {
+		known, done := all[c.id]
+		if one, other := c.Source, known.Source; !done || one.Namespace+"/"+one.Name < other.Namespace+"/"+other.Name {
+			all[c.id] = c.Certificate
+		}
+	}
+	return all
+}
+
+// translation is one run of a function of the graph.
+type translation struct {
+	Options // that last
+	*graph
+	r *derive.Reader
+	notes
+
+	// Of a host: see site.
+	at    place
+	owner owner
+	table table
+}
+
+// notes are what a function finds out beside its result.
+type notes struct {
+	problems map[types.UID][]Problem // of objects
+	backends []string                // upstreams that are named
+	certs    []key                   // Secrets whose certificates are wanted
+}
+
+// begin starts a run.
+func (g *graph) begin(r *derive.Reader) *translation {
+	o, _ := g.options.Get(r)
+	return &translation{Options: o, graph: g, r: r}
+}
+
+// each makes a method a function of the graph, for each entry of a collection.
+func each[K, V, W any](g *graph, f func(*translation, K, V) (W, error)) func(*derive.Reader, K, V) (W, error) {
+	return func(r *derive.Reader, k K, v V) (W, error) { return f(g.begin(r), k, v) }
+}
+
+// one makes a method a function of the graph that makes one value.
+func one[T any](g *graph, f func(*translation) (T, error)) func(*derive.Reader) (T, error) {
+	return func(r *derive.Reader) (T, error) { return f(g.begin(r)) }
 }
 
 // problem reports what is wrong with an object.
-func (t *translation) problem(o kates.Object, reason, format string, args ...any) {
-	r := t.report(o)
-	if p := (Problem{reason, fmt.Sprintf(format, args...)}); !slices.Contains(r.Problems, p) {
-		r.Problems = append(r.Problems, p)
-	}
+func (n *notes) problem(o kates.Object, reason, format string, args ...any) {
+	n.tell(o.GetUID(), Problem{reason, fmt.Sprintf(format, args...)})
 }
 
-// sorted returns the reports by kind, namespace and name of their objects.
-func (t *translation) sorted() []Report {
-	byName := make(map[[3]string]*Report, len(t.reports))
-	for _, r := range t.reports {
-		slices.SortFunc(r.Problems, func(a, b Problem) int {
-			return cmp.Or(strings.Compare(a.Reason, b.Reason), strings.Compare(a.Message, b.Message))
-		})
-		of := sourceOf(r.Object)
-		byName[[3]string{of.Kind, of.Namespace, of.Name}] = r
+func (n *notes) tell(uid types.UID, some ...Problem) {
+	if n.problems == nil {
+		n.problems = map[types.UID][]Problem{}
 	}
-	var all []Report
-	for _, name := range slices.SortedFunc(maps.Keys(byName), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) }) {
-		all = append(all, *byName[name])
+	n.problems[uid] = append(n.problems[uid], some...)
+}
+
+// settled returns notes whose problems are in their order, each once.
+func (n notes) settled() notes {
+	for uid, some := range n.problems {
+		n.problems[uid] = sorted(some)
 	}
-	return all
+	return n
 }
 
 // port returns the port to listen at for a port that objects name.

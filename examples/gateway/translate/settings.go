@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
@@ -38,21 +39,32 @@ var keys = map[string]func(s *nginx.Settings, value string) error{
 	"keep-connections": func(s *nginx.Settings, v string) error { return integer(&s.KeepConnections, v, 0, 10000) },
 }
 
-// settings reads the ConfigMap of settings. A mistake is a problem of the ConfigMap; what else it
+// settingsMap reads the ConfigMap of settings. A mistake is a problem of the ConfigMap; what else it
 // says counts.
-func (t *translation) settings() {
-	t.config.Settings = defaults()
-	for _, from := range t.snap.Settings {
-		t.report(from)
-		for _, key := range slices.Sorted(maps.Keys(from.Data)) {
-			set := keys[key]
-			if set == nil {
-				t.problem(from, "UnknownSetting", "there is no setting %q", key)
-				continue
-			}
-			if err := set(&t.config.Settings, from.Data[key]); err != nil {
-				t.problem(from, "InvalidSetting", "%s: %v; the default stays", key, err)
-			}
+func (t *translation) settingsMap(_ key, from *corev1.ConfigMap) (*fragment, error) {
+	scratch := defaults()
+	t.apply(&scratch, from)
+	return &fragment{object: from, notes: t.notes}, nil
+}
+
+// allSettings are those of all ConfigMaps of settings, of which there is one at most.
+func (t *translation) allSettings() (nginx.Settings, error) {
+	all := defaults()
+	for _, from := range t.configMaps.All(t.r) {
+		t.apply(&all, from)
+	}
+	return all, nil
+}
+
+func (t *translation) apply(to *nginx.Settings, from *corev1.ConfigMap) {
+	for _, key := range slices.Sorted(maps.Keys(from.Data)) {
+		set := keys[key]
+		if set == nil {
+			t.problem(from, "UnknownSetting", "there is no setting %q", key)
+			continue
+		}
+		if err := set(to, from.Data[key]); err != nil {
+			t.problem(from, "InvalidSetting", "%s: %v; the default stays", key, err)
 		}
 	}
 }

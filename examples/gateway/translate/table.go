@@ -66,25 +66,6 @@ func sourceOf(o kates.Object) nginx.Object {
 	}
 }
 
-// servers returns the servers in their order. It also returns the rules that no request can reach,
-// or not all that they claim, since another object has the path.
-func (t table) servers() (all []nginx.Server, lost []dispute) {
-	for l, rules := range t {
-		lose := func(d dispute) {
-			d.at = l
-			lost = append(lost, d)
-		}
-		all = append(all, nginx.Server{
-			Address: l.address, Port: l.port, TLS: l.tls, Host: l.host,
-			Certificate: rules.certificate, Listener: rules.listener, Source: sourceOf(rules.first), Locations: rules.locations(lose),
-		})
-	}
-	slices.SortFunc(all, func(a, b nginx.Server) int {
-		return cmp.Or(strings.Compare(a.Address, b.Address), cmp.Compare(a.Port, b.Port), strings.Compare(a.Host, b.Host))
-	})
-	return all, lost
-}
-
 func (s *serverRules) locations(lose func(dispute)) []nginx.Location {
 	var all []nginx.Location
 	regexes := s.regexes(lose)

@@ -103,45 +103,38 @@ func matches(text, path string) bool {
 type tenants struct {
 	classes  []*networkingv1.IngressClass
 	gateways []*gatewayv1.GatewayClass
-	services map[types.NamespacedName]*corev1.Service
+	services []*corev1.Service
 	slices   []*discoveryv1.EndpointSlice
-	secrets  map[types.NamespacedName]*corev1.Secret
+	secrets  []*corev1.Secret
 }
 
 func newTenants(t require.TestingT) *tenants {
-	all := &tenants{services: map[types.NamespacedName]*corev1.Service{}, secrets: map[types.NamespacedName]*corev1.Secret{}}
+	all := &tenants{}
 	ca := newAuthority(t)
 	snap := snapshotOf(t, ourClass, cluster)
 	all.classes, all.gateways = snap.Classes, snap.GatewayClasses
 	for i, namespace := range []string{"blue", "evil", "red"} {
-		web := snap.Services[types.NamespacedName{Namespace: "prod", Name: "web"}].DeepCopy()
+		web := snap.service("web").DeepCopy()
 		web.Namespace = namespace
-		all.services[name(web)] = web
+		all.services = append(all.services, web)
 		one := snap.Slices[0].DeepCopy()
 		one.Namespace, one.Endpoints[0].Addresses = namespace, []string{fmt.Sprint("10.0.0.", i+1)}
 		all.slices = append(all.slices, one)
 		chain, key := ca.issue(t, "*.t")
 		cert := secret("cert", chain, key)
 		cert.Namespace, cert.UID = namespace, types.UID("Secret/"+namespace)
-		all.secrets[name(cert)] = cert
+		all.secrets = append(all.secrets, cert)
 	}
 	return all
 }
 
 // snapshot is that of some things, with what is in the namespaces of them.
 func (all *tenants) snapshot(things []*thing, out string) *Snapshot {
-	snap := &Snapshot{
-		Classes: all.classes, GatewayClasses: all.gateways,
-		Services: map[types.NamespacedName]*corev1.Service{}, Secrets: map[types.NamespacedName]*corev1.Secret{},
-	}
-	for key, s := range all.services {
-		if key.Namespace != out {
-			snap.Services[key], snap.Secrets[types.NamespacedName{Namespace: key.Namespace, Name: "cert"}] = s, all.secrets[types.NamespacedName{Namespace: key.Namespace, Name: "cert"}]
-		}
-	}
-	for _, s := range all.slices {
+	snap := &Snapshot{Classes: all.classes, GatewayClasses: all.gateways}
+	for i, s := range all.services {
 		if s.Namespace != out {
-			snap.Slices = append(snap.Slices, s)
+			snap.Services, snap.Secrets = append(snap.Services, s), append(snap.Secrets, all.secrets[i])
+			snap.Slices = append(snap.Slices, all.slices[i])
 		}
 	}
 	for _, t := range things {

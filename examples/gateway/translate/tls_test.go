@@ -6,38 +6,53 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
-	"runtime"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
-	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/examples/gateway/nginx"
 )
 
-func withSecrets(t require.TestingT, o Options, secrets ...*corev1.Secret) *translation {
-	snap := snapshotOf(t)
+// withSecrets translates Secrets, and an Ingress for each that has it for a host.
+func withSecrets(t require.TestingT, o Options, host string, secrets ...*corev1.Secret) *Desired {
+	snap := snapshotOf(t, ourClass)
 	for _, s := range secrets {
-		snap.Secrets[name(s)] = s
+		snap.Secrets = append(snap.Secrets, s)
+		snap.Ingresses = append(snap.Ingresses, naming(t, s.Name, host))
 	}
-	return newTranslation(snap, o)
+	return Translate(snap, o)
+}
+
+// naming is an Ingress of the name of a Secret, which it has for a host.
+func naming(t require.TestingT, secret, host string) *networkingv1.Ingress {
+	return snapshotOf(t, ingressOf(secret, "tls: [{secretName: "+secret+"}]\nrules:\n"+rule(host, to("/", "Prefix", "web")))).Ingresses[0]
+}
+
+const shopHost = "shop.example.com"
+
+// theCertificate is the only one.
+func theCertificate(t require.TestingT, d *Desired) (id string, c nginx.Certificate) {
+	require.Len(t, d.Config.Certificates, 1)
+	for id, c = range d.Config.Certificates {
+	}
+	return id, c
 }
 
 func TestACertificateIsNamedByItsContent(t *testing.T) {
 	chain, key := newAuthority(t).issue(t, "shop.example.com")
-	tr := withSecrets(t, Options{}, secret("z", chain, key), secret("a", append([]byte("# a comment\n"), chain...), key))
-	id, err := tr.certificate("prod", "z")
-	require.NoError(t, err)
+	d := withSecrets(t, Options{}, shopHost, secret("z", chain, key), secret("a", append([]byte("# a comment\n"), chain...), key))
+	id, c := theCertificate(t, d)
 	assert.Regexp(t, "^[0-9a-f]{16}$", id)
-	same, err := tr.certificate("prod", "a")
-	require.NoError(t, err)
-	assert.Equal(t, id, same)
-	assert.Equal(t, chain, tr.config.Certificates[id].Chain)
-	assert.Equal(t, key, tr.config.Certificates[id].Key)
-	assert.Equal(t, "a", tr.config.Certificates[id].Source.Name, "one of the two, whatever their order")
+	assert.Equal(t, chain, c.Chain)
+	assert.Equal(t, key, c.Key)
+	assert.Equal(t, "a", c.Source.Name, "one of the two, whatever their order")
 }
 
 func TestABrokenSecretSaysWhatIsWrongAndNothingOfItsContent(t *testing.T) {
@@ -62,19 +77,18 @@ func TestABrokenSecretSaysWhatIsWrongAndNothingOfItsContent(t *testing.T) {
 		{"no key in PEM", chain, odd, "the Secret prod/s cannot be used: its tls.key is not the private key of the certificate in its tls.crt"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tr := withSecrets(t, Options{}, secret("s", test.chain, test.key))
-			id, err := tr.certificate("prod", "s")
-			require.EqualError(t, err, test.want)
-			assert.NotContains(t, err.Error(), mark)
-			assert.Empty(t, id)
-			assert.Empty(t, tr.config.Certificates)
-			reports := tr.sorted()
-			require.Len(t, reports, 1, "on the Secret itself")
-			assert.Equal(t, []Problem{{"InvalidCertificate", strings.TrimPrefix(test.want, "the Secret prod/s cannot be used: ")}}, reports[0].Problems)
+			d := withSecrets(t, Options{}, shopHost, secret("s", test.chain, test.key))
+			want := []string{"InvalidCertificate: " + test.want + "; not served over TLS: " + shopHost}
+			assert.Equal(t, want, problemsOf(d, "Ingress", "prod/s"))
+			assert.NotContains(t, fmt.Sprint(want), mark)
+			assert.Empty(t, d.Config.Certificates)
+			assert.Equal(t, []string{"InvalidCertificate: " + strings.TrimPrefix(test.want, "the Secret prod/s cannot be used: ")},
+				problemsOf(d, "Secret", "prod/s"), "on the Secret itself")
 		})
 	}
-	_, err := withSecrets(t, Options{}).certificate("prod", "none")
-	assert.EqualError(t, err, "there is no Secret prod/none")
+	snap := snapshotOf(t, ourClass)
+	snap.Ingresses = append(snap.Ingresses, naming(t, "none", shopHost))
+	assert.Contains(t, problemsOf(Translate(snap, Options{}), "Ingress", "prod/none"), "InvalidCertificate: there is no Secret prod/none; not served over TLS: "+shopHost)
 }
 
 func TestAKeyOfAnOlderFormIsServed(t *testing.T) {
@@ -88,10 +102,8 @@ func TestAKeyOfAnOlderFormIsServed(t *testing.T) {
 	parameters := pem.EncodeToMemory(&pem.Block{Type: "EC PARAMETERS", Bytes: []byte{6, 5, 43, 129, 4, 0, 34}})
 	s := secret("s", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
 		append(parameters, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: old})...))
-	tr := withSecrets(t, Options{}, s)
-	id, err := tr.certificate("prod", "s")
-	require.NoError(t, err)
-	assert.Equal(t, keyPEM(t, private), tr.config.Certificates[id].Key)
+	_, c := theCertificate(t, withSecrets(t, Options{}, shopHost, s))
+	assert.Equal(t, keyPEM(t, private), c.Key)
 }
 
 func TestACertificateThatClientsWillNotTakeIsADoubt(t *testing.T) {
@@ -111,10 +123,15 @@ func TestACertificateThatClientsWillNotTakeIsADoubt(t *testing.T) {
 		{"early", "shop.example.com", born.AddDate(-1, 0, 0), []string{"the certificate is not valid before 2026-01-01T00:00:00Z"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tr := withSecrets(t, Options{Now: test.now}, secret("s", chain, key))
-			id, err := tr.certificate("prod", "s")
-			require.NoError(t, err, "it is served all the same")
-			assert.Equal(t, test.want, tr.doubts(id, test.host))
+			d := withSecrets(t, Options{Now: test.now}, test.host, secret("s", chain, key))
+			theCertificate(t, d) // it is served all the same
+			var doubts []string
+			for _, p := range problemsOf(d, "Ingress", "prod/s") {
+				if doubt, is := strings.CutPrefix(p, "DoubtfulCertificate: Secret prod/s: "); is {
+					doubts = append(doubts, doubt)
+				}
+			}
+			assert.Equal(t, test.want, doubts)
 		})
 	}
 }
@@ -132,36 +149,15 @@ func TestASecretThatNginxRefusesIsServedAsItLastWas(t *testing.T) {
 		}
 		return Options{Refused: map[types.UID]Refusal{bad.UID: refusal}}
 	}
-	tr := withSecrets(t, refused("8", good), bad)
-	id, err := tr.certificate("prod", "s")
-	require.NoError(t, err)
-	assert.Equal(t, chain, tr.config.Certificates[id].Chain)
-	assert.Equal(t, []Problem{{"Refused", "nginx refuses it, and its last good version is served: ee key too small"}}, tr.report(bad).Problems)
+	d := withSecrets(t, refused("8", good), shopHost, bad)
+	_, c := theCertificate(t, d)
+	assert.Equal(t, chain, c.Chain)
+	assert.Equal(t, []string{"Refused: nginx refuses it, and its last good version is served: ee key too small"}, problemsOf(d, "Secret", "prod/s"))
 
-	tr = withSecrets(t, refused("8", nil), bad)
-	_, err = tr.certificate("prod", "s")
-	assert.EqualError(t, err, "the Secret prod/s is not served: nginx refuses it: ee key too small")
-	assert.Equal(t, []Problem{{"Refused", "nginx refuses it, and nothing of it is served: ee key too small"}}, tr.report(bad).Problems)
+	d = withSecrets(t, refused("8", nil), shopHost, bad)
+	assert.Empty(t, d.Config.Certificates)
+	assert.Contains(t, problemsOf(d, "Ingress", "prod/s"), "InvalidCertificate: the Secret prod/s is not served: nginx refuses it: ee key too small; not served over TLS: "+shopHost)
+	assert.Equal(t, []string{"Refused: nginx refuses it, and nothing of it is served: ee key too small"}, problemsOf(d, "Secret", "prod/s"))
 
-	tr = withSecrets(t, refused("6", nil), good)
-	_, err = tr.certificate("prod", "s")
-	assert.NoError(t, err, "a refusal is of one version")
-}
-
-func TestASecretIsParsedOnceAndForgottenWithIt(t *testing.T) {
-	chain, key := newAuthority(t).issue(t, "shop.example.com")
-	at := func() weak.Pointer[corev1.Secret] {
-		s := secret("s", chain, key)
-		first, err := keyPairOf(s)
-		require.NoError(t, err)
-		second, err := keyPairOf(s)
-		require.NoError(t, err)
-		assert.Same(t, first, second)
-		return weak.Make(s)
-	}()
-	assert.Eventually(t, func() bool {
-		runtime.GC()
-		_, known := parsed.Load(at)
-		return !known
-	}, time.Minute, time.Millisecond)
+	theCertificate(t, withSecrets(t, refused("6", nil), shopHost, good)) // a refusal is of one version
 }

@@ -1,11 +1,12 @@
 // Package translate makes the configuration of nginx, and what the status of each object should
-// say, of one snapshot. It is a pure function of the snapshot and Options: no state, no I/O, no
-// clock. Parsed certificates are remembered, which changes no result. [Endpoints] alone has a
-// state.
+// say, of one snapshot. The result is a pure function of the snapshot and Options: no I/O, no
+// clock. What is made of what stands in graph.go. A [Translator] keeps the parts, and makes again
+// those that a change concerns; [Translate] makes all of them.
 package translate
 
 import (
 	"net/netip"
+	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	gatewayv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
+	"github.com/kates-go/kates/fleet"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -33,10 +35,10 @@ type Snapshot struct {
 	Grants         []*gatewayv1beta1.ReferenceGrant `kates:",optional"`
 
 	Namespaces []*kates.PartialObjectMetadata `kates:"namespaces"` // which Routes a Gateway allows
-	Services   map[types.NamespacedName]*corev1.Service
+	Services   []*corev1.Service
 	Slices     []*discoveryv1.EndpointSlice
-	Secrets    map[types.NamespacedName]*corev1.Secret // those that Ingresses and Gateways name
-	Settings   []*corev1.ConfigMap                     // one at most
+	Secrets    []*corev1.Secret    // those that Ingresses and Gateways name
+	Settings   []*corev1.ConfigMap // one at most
 }
 
 // Options are what a snapshot does not say.
@@ -62,8 +64,8 @@ type Options struct {
 	// out. The demonstration has its endpoints on the loopback interface, which the API server
 	// refuses in an EndpointSlice.
 	Endpoint func(address string) string
-	// Remote has endpoints of other clusters, by Service.
-	Remote map[types.NamespacedName][]*discoveryv1.EndpointSlice
+	// Remote has endpoints of other clusters.
+	Remote []fleet.Object[*discoveryv1.EndpointSlice]
 	// ReportsOnly: the configuration is not wanted, so it has no endpoints.
 	ReportsOnly bool
 	// Refused has the objects that nginx has refused, by UID. A refusal counts for the
@@ -80,6 +82,18 @@ type Refusal struct {
 	Held bool
 	// LastGood is the last version that nginx took: it is served instead. nil: none.
 	LastGood kates.Object
+}
+
+// lasting are the options without those that have a place of their own in the graph.
+func (o Options) lasting() Options {
+	o.Now, o.Remote, o.ReportsOnly, o.Refused = time.Time{}, nil, false, nil
+	return o
+}
+
+// sameOptions compares options but for their functions, which stay.
+func sameOptions(a, b Options) bool {
+	a.Port, a.Endpoint, b.Port, b.Endpoint = nil, nil, nil, nil
+	return reflect.DeepEqual(a, b)
 }
 
 // Desired is what there should be.

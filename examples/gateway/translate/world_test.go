@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -27,10 +28,7 @@ var born = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // snapshotOf makes a snapshot of manifests. The objects are as old as their order says, each an
 // hour younger than the one before.
 func snapshotOf(t require.TestingT, manifests ...string) *Snapshot {
-	snap := &Snapshot{
-		Services: map[types.NamespacedName]*corev1.Service{},
-		Secrets:  map[types.NamespacedName]*corev1.Secret{},
-	}
+	snap := &Snapshot{}
 	at := born
 	for _, text := range manifests {
 		objects, err := kates.ParseManifests(text, kates.InScheme(Scheme()))
@@ -46,6 +44,11 @@ func snapshotOf(t require.TestingT, manifests ...string) *Snapshot {
 	return snap
 }
 
+// service is the Service of that name in namespace prod.
+func (s *Snapshot) service(called string) *corev1.Service {
+	return s.Services[slices.IndexFunc(s.Services, func(o *corev1.Service) bool { return o.Namespace == "prod" && o.Name == called })]
+}
+
 func put(t require.TestingT, snap *Snapshot, o kates.Object) {
 	switch o := o.(type) {
 	case *networkingv1.IngressClass:
@@ -53,9 +56,10 @@ func put(t require.TestingT, snap *Snapshot, o kates.Object) {
 	case *networkingv1.Ingress:
 		snap.Ingresses = append(snap.Ingresses, o)
 	case *corev1.Service:
-		snap.Services[name(o)] = o
+		snap.Services = slices.DeleteFunc(snap.Services, func(s *corev1.Service) bool { return name(s) == name(o) })
+		snap.Services = append(snap.Services, o)
 	case *corev1.Secret:
-		snap.Secrets[name(o)] = o
+		snap.Secrets = append(snap.Secrets, o)
 	case *discoveryv1.EndpointSlice:
 		snap.Slices = append(snap.Slices, o)
 	case *corev1.ConfigMap:

@@ -3,6 +3,7 @@ package withruntime
 import (
 	"context"
 	"errors"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -57,23 +58,20 @@ func (c *configurer) snapshot(ctx context.Context, name types.NamespacedName) (*
 	in.SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("Ingress")) // of this shallow copy
 	snap := &translate.Snapshot{
 		Ingresses: []*networkingv1.Ingress{&in},
-		Services:  map[types.NamespacedName]*corev1.Service{}, Secrets: map[types.NamespacedName]*corev1.Secret{},
 	}
 	var classes networkingv1.IngressClassList
 	err := c.List(ctx, &classes)
 	for i := range classes.Items {
 		snap.Classes = append(snap.Classes, &classes.Items[i])
 	}
-	for _, service := range servicesOf(&in) {
+	for _, service := range once(servicesOf(&in)) {
 		key := types.NamespacedName{Namespace: name.Namespace, Name: service}
-		if snap.Services[key] == nil {
-			err = errors.Join(err, c.service(ctx, snap, key))
-		}
+		err = errors.Join(err, c.service(ctx, snap, key))
 	}
-	for _, s := range secretsOf(&in) {
+	for _, s := range once(secretsOf(&in)) {
 		secret, key := new(corev1.Secret), types.NamespacedName{Namespace: name.Namespace, Name: s}
 		if failed := c.Get(ctx, key, secret); failed == nil {
-			snap.Secrets[key] = secret
+			snap.Secrets = append(snap.Secrets, secret)
 		} else if !apierrors.IsNotFound(failed) {
 			err = errors.Join(err, failed)
 		}
@@ -81,13 +79,16 @@ func (c *configurer) snapshot(ctx context.Context, name types.NamespacedName) (*
 	return snap, err
 }
 
+// once returns names, each once: a snapshot has an object once.
+func once(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+
 // service adds a Service, if there is one, and its endpoints.
 func (c *configurer) service(ctx context.Context, snap *translate.Snapshot, name types.NamespacedName) error {
 	var service corev1.Service
 	if err := c.Get(ctx, name, &service); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	snap.Services[name] = &service
+	snap.Services = append(snap.Services, &service)
 	var found discoveryv1.EndpointSliceList
 	if err := c.List(ctx, &found, client.InNamespace(name.Namespace), client.MatchingFields{byService: name.Name}); err != nil {
 		return err
