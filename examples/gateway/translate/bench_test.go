@@ -15,8 +15,8 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// largeSnapshot is that of a cluster with so many Ingresses, of which 10 have a certificate, a tenth
-// as many HTTPRoutes, twice as many Services, and 20 times as many endpoints.
+// largeSnapshot is that of a cluster with so many Ingresses, of which 10 have a certificate, a
+// tenth as many HTTPRoutes, twice as many Services, and 20 times as many endpoints.
 func largeSnapshot(b testing.TB, ingresses int) *Snapshot {
 	text := []string{gatewayOf("edge", `{name: http, port: 8080, protocol: HTTP}`)}
 	for n := range 2 * ingresses {

@@ -39,14 +39,14 @@ func (p place) Compare(q place) int {
 // owner is the oldest object that names a host.
 type owner struct {
 	object     *kates.PartialObjectMetadata // nil: it is a canary's host, which nobody serves
-	namespaces []string                     // its own, and that of the Gateway that a Route is attached to
+	namespaces []string                     // its own, and that of a Route's Gateway
 }
 
 // contenders are the fragments that have something for a host.
 type contenders = derive.Group[derive.Nth[key], *fragment]
 
-// of returns the Ingresses with rules for a host, from the oldest, and what Gateways have there, and
-// then Routes, each from the oldest.
+// of returns the Ingresses with rules for a host, from the oldest, and what Gateways have
+// there, and then Routes, each from the oldest.
 func (p place) of(all contenders) (ingresses []*ingress, attached []attachment) {
 	for _, f := range all.All() {
 		attached = append(attached, f.attachments[p]...)

@@ -14,10 +14,10 @@ import (
 	"github.com/kates-go/kates/fleet"
 )
 
-// Endpoints makes the endpoints of a configuration of one snapshot after the other: they change more
-// often than all else, and need no reload. It says what Translate says of them, and looks only at
-// what has changed. The zero value is ready. It is for one goroutine, and for Options with the same
-// functions.
+// Endpoints makes the endpoints of a configuration of one snapshot after the other: they change
+// more often than all else, and need no reload. It says what Translate says of them, and looks only
+// at what has changed. The zero value is ready. It is for one goroutine, and for Options with the
+// same functions.
 type Endpoints struct {
 	g     *graph
 	lists derive.Collection[string, []string]

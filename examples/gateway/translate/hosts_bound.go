@@ -11,8 +11,8 @@ import (
 )
 
 // nginx has no room for all hosts: its tables spread them over buckets by a hash that anybody can
-// compute, and a bucket has a bound. Hosts of the oldest objects stay. Which hosts stay follows from
-// those alone that are in a bucket with too many.
+// compute, and a bucket has a bound. Hosts of the oldest objects stay. Which hosts stay
+// follows from those alone that are in a bucket with too many.
 
 // buckets are those of a host.
 func (p place) buckets() (all []string) {

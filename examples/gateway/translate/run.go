@@ -111,8 +111,8 @@ func (g *graph) allServers(r *derive.Reader) []nginx.Server {
 	return all
 }
 
-// allCertificates are those that are wanted, by ID. Of Secrets with the same content, one is named as
-// the source, whatever their order.
+// allCertificates are those that are wanted, by ID. Of Secrets with the same content, one is named
+// as the source, whatever their order.
 func (g *graph) allCertificates(r *derive.Reader) map[string]nginx.Certificate {
 	all := make(map[string]nginx.Certificate, g.certificates.Len(r))
 	for _, c := range g.certificates.All(r) {

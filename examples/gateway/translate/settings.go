@@ -39,8 +39,8 @@ var keys = map[string]func(s *nginx.Settings, value string) error{
 	"keep-connections": func(s *nginx.Settings, v string) error { return integer(&s.KeepConnections, v, 0, 10000) },
 }
 
-// settingsMap reads the ConfigMap of settings. A mistake is a problem of the ConfigMap; what else it
-// says counts.
+// settingsMap reads the ConfigMap of settings. A mistake is a problem of the ConfigMap; what else
+// it says counts.
 func (t *translation) settingsMap(_ key, from *corev1.ConfigMap) (*fragment, error) {
 	scratch := defaults()
 	t.apply(&scratch, from)

@@ -63,8 +63,8 @@ func (t *translation) keyPair(k key, found *corev1.Secret) (*keyPair, error) {
 	return pair, nil
 }
 
-// certificate returns the certificate of a Secret, which is wanted. An error says what is wrong with
-// it. What is doubtful and served all the same is found by doubts.
+// certificate returns the certificate of a Secret, which is wanted. An error says what is wrong
+// with it. What is doubtful and served all the same is found by doubts.
 func (t *translation) certificate(namespace, secret string) (*keyPair, error) {
 	k := key{Namespace: namespace, Name: secret}
 	t.certs = append(t.certs, k)
