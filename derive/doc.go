@@ -9,7 +9,7 @@
 //	g := derive.New[Snapshot]("routing table")
 //	services := derive.Objects(g, "services", func(s *Snapshot) []*kates.Service { return s.Services })
 //	slices := derive.Objects(g, "slices", func(s *Snapshot) []*kates.EndpointSlice { return s.Slices })
-//	slicesOf := derive.GroupBy(slices, "slices of", serviceOf)
+//	slicesOf := derive.GroupBy(slices, "slices of", serviceOf) // func(Name, *kates.EndpointSlice) []Name
 //	rows := derive.Map(services, "rows", func(r *derive.Reader, k Name, s *kates.Service) (Row, error) {
 //		return rowOf(s, slicesOf.Members(r, k)), nil
 //	})
@@ -39,8 +39,8 @@
 // # Rules
 //
 //  1. Order. Nodes are evaluated in the order of their declaration, each once in an Update. A
-//     function can read the nodes that are declared before its own. To read another one is an error
-//     of the entry. So there are no cycles, and whatever is read is final for this snapshot.
+//     function can read the nodes that are declared before its own. To read another one panics, and
+//     the entry is invalid. So there are no cycles, and whatever is read is final for this snapshot.
 //  2. Questions. A look-up is a question: an entry by its key, an absent key, a whole collection, a
 //     group, a selection, a value. The graph links each question with those who asked it.
 //  3. Runs. An entry's function runs if the entry is new, if its input has changed, or if the answer
@@ -50,11 +50,12 @@
 //  5. Cutoff. A result that equals the last one changes nothing: the old value stays, and those who
 //     asked for it do not run. Errors are equal if their texts are.
 //  6. Departure. An entry whose input is gone goes in the same Update, with what it has put and
-//     asked. A key that comes back is a new entry; an object under its old name in the very next
-//     snapshot is a changed input.
-//  7. Faults. A function that returns an error, or panics, makes its entry invalid. What is made of
-//     an invalid entry is invalid for the same reason, and its function does not run. An invalid
-//     entry is in no group and no selection. It runs again when an answer changes, as any other.
+//     asked. A key that is absent in one Update is a new entry when it comes back. An object that
+//     was deleted and created again between two Updates is a changed input.
+//  7. Faults. A function that returns an error, or panics, makes its entry invalid. If the input of
+//     an entry is invalid, the entry is invalid for the same reason, and its function does not run.
+//     A look-up of an invalid entry returns an error, which a function can handle. An invalid entry
+//     is in no group and no selection. Its function runs again when an answer changes.
 //  8. Doubles. A key that is twice in a slice, or put twice in one run, makes that key invalid.
 //     Entries of different inputs cannot have one key: [From] says which input an entry comes from.
 //
@@ -72,8 +73,8 @@
 // its end: it returns what the entry has. Cutoff keeps this up to the equality of the node: what a
 // given [Equal] does not tell apart must not matter to those who read the value.
 //
-// An index and a selection are right because each change of an entry takes the entry's old groups
-// and posts out, as they were noted, and puts the new ones in.
+// An index and a selection are right because each change of an entry takes the entry out of the
+// groups, or the labels, under which it was noted, and notes it under the new ones.
 //
 // # Cost
 //

@@ -6,8 +6,9 @@ import "slices"
 // key and a value for each. An entry's key is [From]: the key of the input, and the key that put
 // got. A key that is put twice in one run makes that entry invalid.
 //
-// An error of the function takes back what it has put. The reason is at the key with a zero Key,
-// and is what a look-up of any absent key of that input returns. All else is as with [Map].
+// If the function fails, nothing that it has put counts. The collection has one invalid entry for
+// that input, whose Key is zero. A look-up of any absent key of that input returns the same error.
+// All else is as with [Map].
 func FlatMap[K, J comparable, V, W any](in Collection[K, V], name string, f func(r *Reader, k K, v V, put func(J, W)) error, o ...Option[W]) Collection[From[K, J], W] {
 	equal := equalOf(o)
 	runs := &mapped[K, V, []pair[J, W]]{}

@@ -32,7 +32,7 @@ func Verified() GraphOption { return func(c *core) { c.verified = true } }
 // what they return with what the graph has. What it finds is in [Stats], and stops nothing.
 func Audit(n int) GraphOption { return func(c *core) { c.audits = n } }
 
-// New returns a graph without nodes. Its name is for people: it is on the page and in errors.
+// New returns a graph without nodes. Errors and the status page show its name.
 func New[S any](name string, o ...GraphOption) *Graph[S] {
 	g := &Graph[S]{c: &core{name: name, unsound: true}, feeds: make(map[int]func(*S) error)}
 	for _, set := range o {
