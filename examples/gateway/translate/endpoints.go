@@ -114,7 +114,8 @@ func portOf(s *corev1.Service, port backendPort) (*corev1.ServicePort, error) {
 // are left out.
 type endpointLists struct{ served, leftOut []string }
 
-// endpointLists returns the endpoints of an upstream. There are none if its Service or port is gone.
+// endpointLists returns the endpoints of an upstream. There are none if its Service or port is
+// gone.
 func (t *translation) endpointLists(id string, _ struct{}) (of endpointLists, err error) {
 	namespace, rest, _ := strings.Cut(id, ".")
 	name, port, _ := strings.Cut(rest, ".")

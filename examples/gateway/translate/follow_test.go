@@ -121,7 +121,7 @@ func BenchmarkEndpoints(b *testing.B) {
 	snap := largeSnapshot(b, 1000)
 	var upstreams []string
 	for n := range 2000 {
-		upstreams = append(upstreams, fmt.Sprintf("prod.s-%d.80", n))
+		upstreams = append(upstreams, fmt.Sprintf("prod.s-%04d.80", n))
 	}
 	var follow Endpoints
 	b.ReportAllocs()
