@@ -161,7 +161,7 @@ func TestDiscoveryIsBoundedInAllAndSaysWhatIsTooMuch(t *testing.T) {
 		"many groups":           {groups{300, 1, 0}, []string{"256 groups and versions in all", "is the first one past that"}},
 		"many versions":         {groups{2, 300, 0}, []string{"256 groups and versions in all", `"g0.io"`}},
 		"many resources":        {groups{60, 1, 40}, []string{"more than 2048 in all", ".io/v1"}},
-		"one with many":         {groups{1, 1, 2500}, []string{"more than 2048 in all", "g0.io/v1"}},
+		"two with many":         {groups{1, 1, 1100}, []string{"v1 has 1100 resources", "more than 2048 in all"}},
 		"large groups":          {groups{5, 1, 1100}, []string{"more than 262144 bytes in all", ".io/v1"}},
 		"one larger than all":   {groups{1, 1, 6000}, []string{"bytes", "g0.io/v1"}},
 		"none that is too much": {groups{1, 1, 1000}, nil},
