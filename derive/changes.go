@@ -75,7 +75,8 @@ func (f *Changes[K, V]) All(r *Reader) iter.Seq[Change[K, V]] {
 	}
 }
 
-// Done says that the changes have been taken over: the next All begins here.
+// Done says that the changes have been taken over: the next All begins here. Call Done before the
+// next Update: what changes in an Update before Done counts as taken over, too.
 func (f *Changes[K, V]) Done() { clear(f.was) }
 
 // change compares a key with what it was.
@@ -93,7 +94,7 @@ func (f *Changes[K, V]) change(k K) (ch Change[K, V], is bool) {
 		if sameFault(old.fault, now.fault) {
 			return ch, false
 		}
-	case f.of.equal(old.val, now.val):
+	case f.of.alike != nil && f.of.alike(old.val, now.val), f.of.alike == nil && f.of.equal(old.val, now.val):
 		return ch, false
 	}
 	ch.Key = k

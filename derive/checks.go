@@ -30,6 +30,28 @@ func (s *source[K, T]) check(i int) *finding {
 	return compared(s.name, "", run, kept, func(a, b K) bool { return a == b })
 }
 
+func (n *flat[K, J, W]) checks() int { return len(n.entries) }
+
+// check compares the value of an entry with the one that the last run has put. They are two values
+// if they were equal then: a write to the one that is kept is seen here, and in no run.
+func (n *flat[K, J, W]) check(row int) *finding {
+	x := n.validIn(row)
+	if x == nil {
+		return nil
+	}
+	run := n.runs.find(x.key.From)
+	for _, p := range run.cell.val {
+		if p.key != x.key.Key {
+			continue
+		}
+		same := false
+		if err := n.called(func() error { same = n.equal(x.val, p.val); return nil }); err == nil && !same {
+			return &finding{node: n.name, key: keyText(x.key), changed: true}
+		}
+	}
+	return nil
+}
+
 func (n *groups[I, K, V]) checks() int { return len(n.in.entries) }
 
 // check runs the function of an index for an entry.

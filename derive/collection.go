@@ -6,7 +6,8 @@ import (
 )
 
 // Collection is a set of entries, each with a key and a value, or with the reason why it is
-// invalid. [Objects], [Slice], [Map], [FlatMap], [Union], [Index.Groups] and [Index.Keys] make one.
+// invalid. [Objects], [Slice], [Map], [FlatMap], [Union], [Index.Groups] and [Index.Keys] make
+// one.
 //
 // Values are shared and are not written to. They may be kept after the Reader has ended.
 type Collection[K comparable, V any] struct{ c *collection[K, V] }
@@ -139,7 +140,12 @@ type collection[K comparable, V any] struct {
 	absent         map[K]*hole[K, V]
 	whole          whole
 	valid, invalid int
+	cellBlock      block[cell[K, V]]
 	equal          func(a, b V) bool
+	// alike compares values that were made at different times, if that is not what equal is for.
+	alike func(a, b V) bool
+	// faulty is an entry that was invalid when it was put last: an example for Stats.
+	faulty *entry[K, V]
 	followers      []*Changes[K, V]
 	// whyAbsent is an error that stands for a key that is not there.
 	whyAbsent func(r *Reader, k K) error
@@ -200,6 +206,9 @@ func (c *collection[K, V]) put(e *entry[K, V], next *cell[K, V]) {
 	old := e.cell
 	e.cell = next
 	c.changed = append(c.changed, change[K, V]{e, old})
+	if next != nil && next.fault != nil {
+		c.faulty = e
+	}
 	c.count(old, -1)
 	c.count(next, 1)
 	if len(c.changed) == 1 {
@@ -246,7 +255,9 @@ func (c *collection[K, V]) result(e *entry[K, V], k K, v V, err error, same bool
 	case err != nil:
 		c.put(e, &cell[K, V]{key: k, fault: &fault{err}})
 	default:
-		c.put(e, &cell[K, V]{key: k, val: v})
+		x := c.cellBlock.take(c.c.coming)
+		x.key, x.val = k, v
+		c.put(e, x)
 	}
 	return true
 }
@@ -285,11 +296,25 @@ type block[T any] []T
 // take returns an element. So many are still to come, this one included.
 func (b *block[T]) take(coming int) *T {
 	if len(*b) == 0 {
-		*b = make([]T, min(64, coming))
+		*b = make([]T, min(64, max(coming, 1)))
 	}
 	x := &(*b)[0]
 	*b = (*b)[1:]
 	return x
+}
+
+// room returns an empty list with room for n elements. Short lists that come at once are in one
+// allocation.
+func (b *block[T]) room(n, coming int) []T {
+	if n > 8 || coming < 2 {
+		return make([]T, 0, n)
+	}
+	if len(*b) < n {
+		*b = make([]T, n*min(64, coming))
+	}
+	list := (*b)[:0:n]
+	*b = (*b)[n:]
+	return list
 }
 
 // emptied returns a list without elements, which holds nothing. It keeps the memory of a short

@@ -36,6 +36,12 @@
 // given, and to nothing that it has returned. Values are shared; they may be kept, and read by any
 // goroutine. [Graph.Verify], [Verified] and [Audit] find functions that break this.
 //
+// # Keys
+//
+// A key is a string, an integer, a bool, an array or a struct of these, or has a method Compare.
+// That method is 0 for keys that are equal by ==, and for no others. Keys are in the order of
+// their values, field by field: a NamespacedName goes by namespace, then by name.
+//
 // # Rules
 //
 //  1. Order. Nodes are evaluated in the order of their declaration, each once in an Update. A
@@ -52,7 +58,8 @@
 //  6. Departure. An entry whose input is gone goes in the same Update, with what it has put and
 //     asked. A key that is absent in one Update is a new entry when it comes back. An object that
 //     was deleted and created again between two Updates is a changed input.
-//  7. Faults. A function that returns an error, or panics, makes its entry invalid. If the input of
+//  7. Faults. A function that returns an error, or panics, makes its entry invalid, and so does an
+//     [Equal] that panics. If the input of
 //     an entry is invalid, the entry is invalid for the same reason, and its function does not run.
 //     A look-up of an invalid entry returns an error, which a function can handle. An invalid entry
 //     is in no group and no selection. Its function runs again when an answer changes.

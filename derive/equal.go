@@ -14,7 +14,7 @@ type options[V any] struct{ equal func(a, b V) bool }
 // Without this option values are equal by their method Equal(V) bool, if they have one. Numbers,
 // strings, bools, and arrays and structs of these are compared by ==. All other values are
 // compared by [reflect.DeepEqual], for which a function and a NaN equal nothing: a program that
-// returns these does work for nothing, and shows nothing wrong.
+// returns these does work for nothing, shows nothing wrong, and cannot be verified.
 func Equal[V any](equal func(a, b V) bool) Option[V] {
 	return func(o *options[V]) { o.equal = equal }
 }

@@ -11,7 +11,7 @@ type Explanation struct {
 	Busy bool
 	// Err is why the entry is invalid, nil if it is valid.
 	Err error
-	// LookedUp is what the function looked up when it ran last, in that order. Because is what
+	// LookedUp is what the function looked up when it ran last. Because is what
 	// made it run: the entry's input, or one of the look-ups; "it is new" at first. Ran is the
 	// number of the Update in which it ran (see [Stats]). They are empty for an entry without a
 	// function.

@@ -29,7 +29,8 @@ type GraphOption func(*core)
 func Verified() GraphOption { return func(c *core) { c.verified = true } }
 
 // Audit makes each Update run n functions again, one entry after the other in turn, and compare
-// what they return with what the graph has. What it finds is in [Stats], and stops nothing.
+// what they return with what the graph has. What it finds is in [Stats], and stops nothing. Each
+// value that a function returns is hashed as a whole, so that a write to it is found, too.
 func Audit(n int) GraphOption { return func(c *core) { c.audits = n } }
 
 // New returns a graph without nodes. Errors and the status page show its name.
@@ -93,7 +94,14 @@ type core struct {
 	mistake error // of a declaration
 	begun   bool  // an Update was called: nothing is declared any more
 
-	rec      recorder
+	rec recorder
+	// coming is how many functions of a node run after another, the one that runs included. What
+	// they need comes in blocks.
+	coming     int
+	readers    block[Reader]
+	askBlock   block[ask]
+	askerBlock block[asker]
+
 	reader   *Reader // that the last Update has returned
 	updates  uint32
 	unsound  bool // no Update has ended, or the last one did not: the next one is a first one
@@ -140,8 +148,8 @@ func (c *core) wrong(format string, args ...any) {
 // last Update, and no other. Snapshots may be skipped, or be older than the last one.
 //
 // It keeps the slices of the snapshot, and writes to nothing in it. An error is a mistake of a
-// declaration or of the use: a function's error, and its panic, are its entry's. After an error
-// the next Update is a first one.
+// declaration or of the use: a function's error, and its panic, are its entry's. After an
+// error of the evaluation the next Update is a first one.
 func (g *Graph[S]) Update(s *S) (*Reader, error) {
 	c := g.c
 	if s == nil {
@@ -187,7 +195,7 @@ func (c *core) enter(refusal string) error {
 		return fmt.Errorf("derive: graph %q: %s", c.name, refusal)
 	}
 	for c.explaining.Load() > 0 {
-		// An explanation takes microseconds, and calls no function of the program.
+		// An explanation looks at each key of a node, and calls no function of the program.
 		runtime.Gosched()
 	}
 	return nil

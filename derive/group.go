@@ -44,9 +44,10 @@ type edit[K comparable, V any] struct {
 }
 
 // edited returns a group with edits, one for a key, which it sorts. It costs a pointer per member.
-func (g Group[K, V]) edited(edits []edit[K, V], compare func(a, b K) int) Group[K, V] {
+//
+// cells is an empty list for them.
+func (g Group[K, V]) edited(edits []edit[K, V], cells []*cell[K, V], compare func(a, b K) int) Group[K, V] {
 	slices.SortFunc(edits, func(a, b edit[K, V]) int { return compare(a.key, b.key) })
-	cells := make([]*cell[K, V], 0, len(g.cells)+len(edits))
 	rest := g.cells
 	for _, ed := range edits {
 		i, there := slices.BinarySearchFunc(rest, ed.key, func(x *cell[K, V], k K) int { return compare(x.key, k) })
@@ -81,6 +82,7 @@ func GroupBy[I, K comparable, V any](in Collection[K, V], name string, of func(K
 	}
 	n.in = in.c
 	n.equal = Group[K, V].Equal
+	n.alike = membersEqual[K](n.in.equal)
 	n.own(n.c)
 	n.reset()
 	return Index[I, K, V]{n}
@@ -102,15 +104,22 @@ func (x Index[I, K, V]) Groups() Collection[I, Group[K, V]] {
 }
 
 // Keys returns the keys of the groups that have members, as a collection of its own: its entries
-// do not change with the members.
+// do not change with the members. The first call declares a node: it comes before the first
+// Update.
 func (x Index[I, K, V]) Keys() Collection[I, struct{}] {
-	if x.n != nil && x.n.keys.c == nil {
-		x.n.keys = Map(x.Groups(), x.n.name+" (keys)", func(*Reader, I, Group[K, V]) (struct{}, error) {
-			return struct{}{}, nil
-		})
-	}
 	if x.n == nil {
 		return Collection[I, struct{}]{}
+	}
+	if x.n.keys.c == nil {
+		if x.n.c.begun {
+			misuse("the keys of %q are asked for after the first Update: call Keys before it", x.n.name)
+		}
+		m := &mapped[I, Group[K, V], struct{}]{quiet: true}
+		m.f = func(*Reader, I, Group[K, V]) (struct{}, error) { return struct{}{}, nil }
+		m.equal = func(struct{}, struct{}) bool { return true }
+		declareOn(x.Groups(), m, "Keys", x.n.name+" (keys)")
+		m.over(x.Groups())
+		x.n.keys = Collection[I, struct{}]{&m.collection}
 	}
 	return x.n.keys
 }
@@ -124,22 +133,32 @@ type groups[I, K comparable, V any] struct {
 	keys    Collection[I, struct{}]
 	members memberships
 	failed  failures[K]
-	// touched are the groups with edits in this Update. at has the position of a group there, and
-	// one, by its row; 0: it has none. edits are those of all groups.
+	pending[I, K, V]
+}
+
+// pending is what one Update uses to change groups.
+type pending[I, K comparable, V any] struct {
+	// touched are the groups with edits in this Update, and edits are those of all groups.
+	// Positions count from 1, so that 0 is none: at[row] is the place of a group in touched,
+	// touched.last its newest edit, and chained.before the edit before that.
 	touched []touched[I]
 	at      []int32
 	edits   []chained[K, V]
 	rows    []int32      // of the entry whose change is taken over
 	batch   []edit[K, V] // of the group that is changed
+	// coming is how many changes are still to be taken over. What they need comes in blocks.
+	coming      int
+	entryBlock  block[entry[I, Group[K, V]]]
+	memberBlock block[*cell[K, V]]
 }
 
-// touched is a group with edits. last is the position of the last one, and one.
+// touched is a group with edits.
 type touched[I comparable] struct {
 	key       I
 	row, last int32
 }
 
-// chained is an edit with the position of the one before it in the same group, and one.
+// chained is an edit, and where the one before it in the same group is.
 type chained[K comparable, V any] struct {
 	edit   edit[K, V]
 	before int32
@@ -157,13 +176,15 @@ func (n *groups[I, K, V]) size() (valid, invalid int) { return n.valid, n.invali
 
 func (n *groups[I, K, V]) evaluate() {
 	n.edits, n.touched = slices.Grow(n.edits, len(n.in.changed)), slices.Grow(n.touched, len(n.in.changed))
-	for _, ch := range n.in.changed {
+	for i, ch := range n.in.changed {
+		n.coming = len(n.in.changed) - i
 		n.change(ch)
 	}
 	n.changed = slices.Grow(n.changed, len(n.touched))
-	for _, t := range n.touched {
-		n.apply(t)
+	for i, t := range n.touched {
+		n.apply(t, len(n.touched)-i)
 	}
+	n.entryBlock, n.memberBlock, n.cellBlock = nil, nil, nil
 	n.touched, n.edits, n.batch = emptied(n.touched), emptied(n.edits), emptied(n.batch)
 }
 
@@ -173,14 +194,14 @@ func (n *groups[I, K, V]) change(ch change[K, V]) {
 	n.rows = n.rows[:0]
 	if next != nil {
 		for _, i := range n.groupsFor(next) {
-			if row := n.rowOf(i); !slices.Contains(n.rows, row) {
-				n.rows = append(n.rows, row)
-			}
+			n.rows = append(n.rows, n.rowOf(i))
 		}
+		slices.Sort(n.rows)
+		n.rows = slices.Compact(n.rows)
 	}
 	n.failed.settle(key, next != nil)
 	for _, row := range n.members.of(ch.e.row) {
-		if !slices.Contains(n.rows, row) {
+		if _, stays := slices.BinarySearch(n.rows, row); !stays {
 			n.edit(row, edit[K, V]{key, nil})
 		}
 	}
@@ -210,7 +231,7 @@ func (n *groups[I, K, V]) rowOf(i I) int32 {
 	row, found := n.table.row(i)
 	if !found {
 		row = n.table.add(i)
-		n.place(row, &entry[I, Group[K, V]]{})
+		n.place(row, n.entryBlock.take(n.coming))
 		n.touch(i, row)
 	}
 	return row
@@ -233,7 +254,7 @@ func (n *groups[I, K, V]) edit(row int32, ed edit[K, V]) {
 }
 
 // apply changes the members of one group.
-func (n *groups[I, K, V]) apply(t touched[I]) {
+func (n *groups[I, K, V]) apply(t touched[I], coming int) {
 	n.at[t.row] = 0
 	n.batch = n.batch[:0]
 	for at := t.last; at != 0; at = n.edits[at-1].before {
@@ -244,8 +265,11 @@ func (n *groups[I, K, V]) apply(t touched[I]) {
 	if e.cell != nil {
 		was = e.cell.val
 	}
-	if is := was.edited(n.batch, n.in.table.compare); is.Len() > 0 {
-		n.put(e, &cell[I, Group[K, V]]{key: t.key, val: is})
+	room := n.memberBlock.room(len(was.cells)+len(n.batch), coming)
+	if is := was.edited(n.batch, room, n.in.table.compare); is.Len() > 0 {
+		x := n.cellBlock.take(coming)
+		x.key, x.val = t.key, is
+		n.put(e, x)
 		return
 	}
 	n.table.drop(t.key, t.row)

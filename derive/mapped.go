@@ -38,8 +38,8 @@ type mapped[K comparable, V, W any] struct {
 	f     func(*Reader, K, V) (W, error)
 	runs  []*made[K, W] // by row
 	dirty []int32
-	// alike compares what two runs return, for Verify, if that is not what equal is for.
-	alike func(a, b W) bool
+	// quiet: the function is not the program's, and its runs do not count.
+	quiet bool
 	// prints has a hash of each value when it was returned, in a graph that is verified or
 	// audited.
 	prints map[int32]uint64
@@ -95,18 +95,22 @@ func (m *mapped[K, V, W]) evaluate() {
 	}
 	// In the order of rows, which have their memory side by side if they came at once.
 	slices.Sort(m.dirty)
-	for _, row := range m.dirty {
+	for i, row := range m.dirty {
 		if e := m.runs[row]; e != nil {
+			m.c.coming = len(m.dirty) - i
 			m.runEntry(row, e)
 		}
 	}
 	m.dirty = emptied(m.dirty)
+	m.c.endBlocks()
+	m.cellBlock = nil
 }
 
 // remove takes out the entry of an input that is gone.
 func (m *mapped[K, V, W]) remove(row int32) {
 	e := m.runs[row]
 	m.c.unlink(&e.runner, 0)
+	e.because = nil
 	if e.cell != nil {
 		m.put(&e.entry, nil)
 	}
@@ -136,8 +140,8 @@ func (m *mapped[K, V, W]) runEntry(row int32, e *made[K, W]) {
 	}
 	before := m.counts
 	switch another := m.result(&e.entry, in.key, out, err, same); {
-	case in.fault != nil:
-		m.counts = before // no function has run
+	case in.fault != nil, m.quiet:
+		m.counts = before // no function of the program has run
 	case !another:
 		m.counts.wasted(&e.runner)
 	}

@@ -149,6 +149,7 @@ type selected[K comparable, V any] struct {
 func (s *selected[K, V]) orphaned() {
 	s.of.board.remove(s.post)
 	delete(s.of.selections, s.name)
+	s.group = Group[K, V]{} // an entry may hold the selection, as the cause of its last run
 }
 
 type label struct{ key, value string }
@@ -249,7 +250,7 @@ func (n *matched[K, V]) evaluate() {
 	}
 	compare := n.in.table.compare
 	for s, some := range edits {
-		s.group = s.group.edited(some, compare)
+		s.group = s.group.edited(some, make([]*cell[K, V], 0, s.group.Len()+len(some)), compare)
 		n.c.answered(s, s)
 	}
 }

@@ -47,7 +47,6 @@ func TestAMistakeOfADeclarationIsTheErrorOfEachUpdate(t *testing.T) {
 func TestNothingIsDeclaredAfterTheFirstUpdate(t *testing.T) {
 	for want, declare := range map[string]func(a Collection[string, item], x Index[string, string, item]){
 		`"m" is declared after the first Update`:        func(a Collection[string, item], _ Index[string, string, item]) { Map(a, "m", none) },
-		`"x (keys)" is declared after the first Update`: func(_ Collection[string, item], x Index[string, string, item]) { x.Keys() },
 		`ChangesOf("a") is called after the first Update`: func(a Collection[string, item], _ Index[string, string, item]) {
 			ChangesOf(a)
 		},
@@ -60,6 +59,14 @@ func TestNothingIsDeclaredAfterTheFirstUpdate(t *testing.T) {
 		_, err := g.Update(&world{})
 		assert.EqualError(t, err, `derive: graph "g": `+want)
 	}
+}
+
+func TestKeysAreNotAskedForAfterTheFirstUpdate(t *testing.T) {
+	g := New[world]("g")
+	x := GroupBy(sourceA(g), "x", func(_ string, x item) []string { return []string{x.Ref} })
+	update(t, g, world{})
+	assert.PanicsWithError(t, `derive: the keys of "x" are asked for after the first Update: call Keys before it`, func() { x.Keys() })
+	update(t, g, world{A: []item{{Key: "k"}}})
 }
 
 func TestKeysIsOneNodeHoweverOftenItIsAskedFor(t *testing.T) {

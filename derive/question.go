@@ -106,8 +106,9 @@ type recorder struct {
 	of    *runner
 	same  int     // so many questions of the last run were asked again, in their order
 	fresh []asked // asked in another order, or new
-	// number is even, and another for each run. A question with this stamp was asked in this run,
-	// and with number+1 it is in the part that is the same.
+	// number is even, and another for each run. The stamp of a question is number if this run has
+	// asked it and it is not linked yet. It is number+1 if it has its place in the entry's list.
+	// Any other stamp is of an earlier run.
 	number uint32
 }
 
@@ -119,6 +120,11 @@ var lastNumber uint32 = math.MaxUint32 / 2
 func (rec *recorder) begin(r *runner) {
 	rec.of, rec.same, rec.fresh = r, 0, rec.fresh[:0]
 	rec.number += 2
+}
+
+// endBlocks gives up what is left of the blocks: the next node runs other functions.
+func (c *core) endBlocks() {
+	c.coming, c.readers, c.askBlock, c.askerBlock = 0, nil, nil, nil
 }
 
 // note records that the run asks.
@@ -136,7 +142,8 @@ func (rec *recorder) note(a asked) {
 	rec.fresh = append(rec.fresh, a)
 }
 
-// end links the questions of the run with its entry, and unlinks those that were not asked again.
+// endRun links the questions of the run with its entry, and unlinks those that were not asked
+// again.
 func (c *core) endRun(node, row int32) {
 	rec := &c.rec
 	r := rec.of
@@ -146,7 +153,7 @@ func (c *core) endRun(node, row int32) {
 	}
 	old := slices.Clone(r.asks[rec.same:])
 	if need := rec.same + len(rec.fresh); cap(r.asks) < need || cap(r.asks) > 2*need+8 {
-		r.asks = append(make([]ask, 0, need), r.asks[:rec.same]...)
+		r.asks = append(c.askBlock.room(need, c.coming), r.asks[:rec.same]...)
 	} else {
 		clear(r.asks[rec.same:])
 		r.asks = r.asks[:rec.same]
@@ -163,6 +170,9 @@ func (c *core) endRun(node, row int32) {
 	for _, a := range rec.fresh {
 		if q := a.base(); q.stamp == rec.number {
 			q.stamp++
+			if q.askers == nil {
+				q.askers = c.askerBlock.room(1, c.coming*len(rec.fresh))
+			}
 			q.askers = append(q.askers, asker{node: node, row: row, at: int32(len(r.asks))})
 			r.asks = append(r.asks, ask{of: a, at: int32(len(q.askers) - 1)})
 		}

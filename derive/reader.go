@@ -52,7 +52,8 @@ func (r *Reader) expected() asked {
 func (h *header) run(row int32, r *runner, f func(*Reader) error) error {
 	c := h.c
 	c.rec.begin(r)
-	reader := &Reader{c: c, before: h.index, record: true}
+	reader := c.readers.take(c.coming)
+	*reader = Reader{c: c, before: h.index, record: true}
 	defer func() { reader.ended = true }() // also if the function ends its goroutine
 	err := h.called(func() error { return withText(f(reader)) })
 	c.endRun(h.index, row)

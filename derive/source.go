@@ -117,6 +117,7 @@ func (s *source[K, T]) take(now []T) error {
 // changed nothing, if the slice is not in order.
 func (s *source[K, T]) load(now []T) bool {
 	cells := make([]*cell[K, T], 0, len(now))
+	var made block[cell[K, T]]
 	for i, v := range now {
 		if isNil(v) {
 			return false
@@ -125,7 +126,9 @@ func (s *source[K, T]) load(now []T) bool {
 		if i > 0 && s.table.compare(cells[i-1].key, k) >= 0 {
 			return false
 		}
-		cells = append(cells, &cell[K, T]{key: k, val: v})
+		x := made.take(len(now) - i)
+		x.key, x.val = k, v
+		cells = append(cells, x)
 	}
 	s.entries = slices.Grow(s.entries, len(now))
 	s.changed = slices.Grow(s.changed, len(now))
@@ -144,7 +147,9 @@ func (s *source[K, T]) load(now []T) bool {
 
 // step is a difference between the last slice and the one that follows.
 type step[K comparable] struct {
-	was, is int // positions; -1: the key was not there, or is not there any more
+	// was is the position in the last slice, and is that in the one that follows. -1: it is not
+	// there.
+	was, is int
 	key     K
 }
 

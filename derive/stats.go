@@ -113,12 +113,15 @@ func (g *Graph[S]) Stats() Stats {
 
 // example returns why one entry is invalid.
 func (c *collection[K, V]) example() error {
-	for _, e := range c.entries {
-		if e != nil && e.cell != nil && e.cell.fault != nil {
-			return c.errorOf(e.cell)
+	faulty := func(e *entry[K, V]) bool { return e != nil && e.cell != nil && e.cell.fault != nil }
+	if !faulty(c.faulty) {
+		i := slices.IndexFunc(c.entries, faulty)
+		if i < 0 {
+			return nil
 		}
+		c.faulty = c.entries[i]
 	}
-	return nil
+	return c.errorOf(c.faulty.cell)
 }
 
 func (n *groups[I, K, V]) example() error { return n.failed.example(n.name) }

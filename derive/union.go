@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Nth is the key of an entry of a [Union]: the number of the collection that it comes from, and its
-// key there.
+// Nth is the key of an entry of a [Union]: the number of the collection that it comes from, and
+// its key there.
 type Nth[K comparable] struct {
 	N   int
 	Key K
@@ -32,7 +32,8 @@ func Union[K comparable, V any](name string, ins ...Collection[K, V]) Collection
 	n.table = newTable(
 		func(a, b Nth[K]) int { return cmp.Or(cmp.Compare(a.N, b.N), order(a.Key, b.Key)) },
 		func(row int32) Nth[K] { return n.entries[row].cell.key })
-	// Entries change with those that they come from. This is for those who compare: ChangesOf, tests.
+	// Entries change with those that they come from. This is for those who compare: ChangesOf,
+	// tests.
 	n.equal = func(a, b V) bool {
 		return !slices.ContainsFunc(n.ins, func(in *collection[K, V]) bool { return !in.equal(a, b) })
 	}

@@ -129,7 +129,7 @@ func TestAuditFindsBothAndLeavesOutValues(t *testing.T) {
 	for what, c := range impure {
 		t.Run(what, func(t *testing.T) {
 			w := world{A: []item{{Key: "x"}}}
-			g, number := declared(t, c.declare, Audit(2))
+			g, number := declared(t, c.declare, Audit(3))
 			assert.Empty(t, g.Stats().Impure)
 			*number = func() int { return 7 }
 			update(t, g, w)
@@ -211,7 +211,7 @@ func TestVerifyFindsAValueThatWasChangedAfterItWasReturned(t *testing.T) {
 		_, err := g.Update(&w)
 		assert.EqualError(t, err, `derive: graph "g": `+name+changed)
 
-		g = New[world]("g", Audit(2))
+		g = New[world]("g", Audit(3))
 		declare(g, v)
 		update(t, g, w)
 		v[0] = 3

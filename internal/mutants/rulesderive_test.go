@@ -19,9 +19,9 @@ var derived = []mutant{
 	},
 	{
 		name: "a group is edited in place", rule: "questions",
-		in: "Group.edited", caught: "TestAGroupThatIsKeptDoesNotChange",
-		old: `make([]*cell[K, V], 0, len(g.cells)+len(edits))`,
-		new: `g.cells[:0]`,
+		in: "groups.apply", caught: "TestAGroupThatIsKeptDoesNotChange",
+		old: `room := n.memberBlock.room(len(was.cells)+len(n.batch), coming)`,
+		new: `room := was.cells[:0]`,
 	},
 	{
 		name: "an entry runs once for each cause", rule: "runs",
