@@ -145,8 +145,8 @@ type collection[K comparable, V any] struct {
 	// alike compares values that were made at different times, if that is not what equal is for.
 	alike func(a, b V) bool
 	// faulty is an entry that was invalid when it was put last: an example for Stats.
-	faulty *entry[K, V]
-	followers      []*Changes[K, V]
+	faulty    *entry[K, V]
+	followers []*Changes[K, V]
 	// whyAbsent is an error that stands for a key that is not there.
 	whyAbsent func(r *Reader, k K) error
 }

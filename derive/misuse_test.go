@@ -46,7 +46,7 @@ func TestAMistakeOfADeclarationIsTheErrorOfEachUpdate(t *testing.T) {
 
 func TestNothingIsDeclaredAfterTheFirstUpdate(t *testing.T) {
 	for want, declare := range map[string]func(a Collection[string, item], x Index[string, string, item]){
-		`"m" is declared after the first Update`:        func(a Collection[string, item], _ Index[string, string, item]) { Map(a, "m", none) },
+		`"m" is declared after the first Update`: func(a Collection[string, item], _ Index[string, string, item]) { Map(a, "m", none) },
 		`ChangesOf("a") is called after the first Update`: func(a Collection[string, item], _ Index[string, string, item]) {
 			ChangesOf(a)
 		},
