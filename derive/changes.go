@@ -36,8 +36,8 @@ func ChangesOf[K comparable, V any](c Collection[K, V]) *Changes[K, V] {
 	return f
 }
 
-// note keeps what a key was at the last Done.
-func (f *Changes[K, V]) note(old, next *cell[K, V]) {
+// keepOld keeps what a key was at the last Done.
+func (f *Changes[K, V]) keepOld(old, next *cell[K, V]) {
 	var k K
 	if old != nil {
 		k = old.key

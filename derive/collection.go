@@ -23,7 +23,7 @@ func (c Collection[K, V]) Get(r *Reader, k K) (V, error) {
 // Invalid runs again when anything in the collection changes: an index or a selection costs less.
 func (c Collection[K, V]) All(r *Reader) iter.Seq2[K, V] {
 	in := c.permitted(r)
-	r.note(&in.whole)
+	r.recordQuestion(&in.whole)
 	return func(yield func(K, V) bool) {
 		c.permitted(r)
 		for x := range in.cells() {
@@ -37,7 +37,7 @@ func (c Collection[K, V]) All(r *Reader) iter.Seq2[K, V] {
 // Invalid returns the invalid entries in the order of their keys, each with its reason.
 func (c Collection[K, V]) Invalid(r *Reader) iter.Seq2[K, error] {
 	in := c.permitted(r)
-	r.note(&in.whole)
+	r.recordQuestion(&in.whole)
 	return func(yield func(K, error) bool) {
 		c.permitted(r)
 		for x := range in.cells() {
@@ -51,7 +51,7 @@ func (c Collection[K, V]) Invalid(r *Reader) iter.Seq2[K, error] {
 // Len returns the number of valid entries.
 func (c Collection[K, V]) Len(r *Reader) int {
 	in := c.permitted(r)
-	r.note(&in.whole)
+	r.recordQuestion(&in.whole)
 	return in.valid
 }
 
@@ -215,7 +215,7 @@ func (c *collection[K, V]) put(e *entry[K, V], next *cell[K, V]) {
 		c.c.answered(&c.whole, &c.whole)
 	}
 	for _, f := range c.followers {
-		f.note(old, next)
+		f.keepOld(old, next)
 	}
 	switch {
 	case old == nil:
@@ -255,7 +255,7 @@ func (c *collection[K, V]) result(e *entry[K, V], k K, v V, err error, same bool
 	case err != nil:
 		c.put(e, &cell[K, V]{key: k, fault: &fault{err}})
 	default:
-		x := c.cellBlock.take(c.c.coming)
+		x := c.cellBlock.takeElement(c.c.coming)
 		x.key, x.val = k, v
 		c.put(e, x)
 	}
@@ -293,8 +293,8 @@ func reaching[T any](list []T, row int32, none T) []T {
 // stays as long as one does.
 type block[T any] []T
 
-// take returns an element. So many are still to come, this one included.
-func (b *block[T]) take(coming int) *T {
+// takeElement returns an element. So many are still to come, this one included.
+func (b *block[T]) takeElement(coming int) *T {
 	if len(*b) == 0 {
 		*b = make([]T, min(64, max(coming, 1)))
 	}
@@ -331,7 +331,7 @@ func (c *collection[K, V]) reset() {
 	for _, f := range c.followers {
 		for _, e := range c.entries {
 			if e != nil && e.cell != nil {
-				f.note(e.cell, nil)
+				f.keepOld(e.cell, nil)
 			}
 		}
 	}
@@ -361,11 +361,11 @@ func (c *collection[K, V]) hole(k K) *hole[K, V] {
 // lookUp is Get without a Reader's checks.
 func (c *collection[K, V]) lookUp(r *Reader, k K) (V, error) {
 	if e := c.find(k); e != nil {
-		r.note(e)
+		r.recordQuestion(e)
 		return e.cell.val, c.errorOf(e.cell)
 	}
 	if r.record {
-		r.note(c.hole(k))
+		r.recordQuestion(c.hole(k))
 	}
 	var none V
 	if c.whyAbsent != nil {

@@ -9,7 +9,7 @@
 //	g := derive.New[Snapshot]("routing table")
 //	services := derive.Objects(g, "services", func(s *Snapshot) []*kates.Service { return s.Services })
 //	slices := derive.Objects(g, "slices", func(s *Snapshot) []*kates.EndpointSlice { return s.Slices })
-//	slicesOf := derive.GroupBy(slices, "slices of", serviceOf) // func(Name, *kates.EndpointSlice) []Name
+//	slicesOf := derive.GroupBy(slices, "slices of", serviceOf)
 //	rows := derive.Map(services, "rows", func(r *derive.Reader, k Name, s *kates.Service) (Row, error) {
 //		return rowOf(s, slicesOf.Members(r, k)), nil
 //	})
@@ -46,10 +46,10 @@
 //
 //  1. Order. Nodes are evaluated in the order of their declaration, each once in an Update. A
 //     function can read the nodes that are declared before its own. To read another one panics, and
-//     the entry is invalid. So there are no cycles, and whatever is read is final for this snapshot.
+//     the entry is invalid. So there are no cycles, and what is read is final for this snapshot.
 //  2. Questions. A look-up is a question: an entry by its key, an absent key, a whole collection, a
 //     group, a selection, a value. The graph links each question with those who asked it.
-//  3. Runs. An entry's function runs if the entry is new, if its input has changed, or if the answer
+//  3. Runs. The function of an entry runs if the entry is new, its input has changed, or the answer
 //     to one of its questions has changed. It runs once in an Update, however many of these hold.
 //  4. Links. After a run the entry is linked with what this run has asked, and with nothing else. A
 //     question about an absent key, and a selection, are forgotten when their last asker is gone.

@@ -131,7 +131,7 @@ func (n *flat[K, J, W]) reasonFor(r *Reader, k From[K, J]) error {
 			q = &reason[K]{key: k.From, of: &n.header, all: n.reasons}
 			n.reasons[k.From] = q
 		}
-		r.note(q)
+		r.recordQuestion(q)
 	}
 	if e := n.runs.find(k.From); e != nil && e.cell.fault != nil {
 		return &EntryError{Node: n.name, Key: keyText(k), Err: e.cell.fault.err}

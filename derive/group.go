@@ -214,7 +214,7 @@ func (n *groups[I, K, V]) change(ch change[K, V]) {
 // groupsFor returns the groups of an entry.
 func (n *groups[I, K, V]) groupsFor(x *cell[K, V]) (is []I) {
 	if x.fault != nil {
-		n.failed.note(x.key, nil)
+		n.failed.setFailure(x.key, nil)
 		return nil
 	}
 	n.counts.runs++
@@ -222,7 +222,7 @@ func (n *groups[I, K, V]) groupsFor(x *cell[K, V]) (is []I) {
 		is = n.of(x.key, x.val)
 		return nil
 	})
-	n.failed.note(x.key, err)
+	n.failed.setFailure(x.key, err)
 	return is
 }
 
@@ -231,7 +231,7 @@ func (n *groups[I, K, V]) rowOf(i I) int32 {
 	row, found := n.table.row(i)
 	if !found {
 		row = n.table.add(i)
-		n.place(row, n.entryBlock.take(n.coming))
+		n.place(row, n.entryBlock.takeElement(n.coming))
 		n.touch(i, row)
 	}
 	return row
@@ -267,7 +267,7 @@ func (n *groups[I, K, V]) apply(t touched[I], coming int) {
 	}
 	room := n.memberBlock.room(len(was.cells)+len(n.batch), coming)
 	if is := was.edited(n.batch, room, n.in.table.compare); is.Len() > 0 {
-		x := n.cellBlock.take(coming)
+		x := n.cellBlock.takeElement(coming)
 		x.key, x.val = t.key, is
 		n.put(e, x)
 		return
@@ -310,7 +310,7 @@ func (m *memberships) set(row int32, groups []int32) {
 // failures are the entries for which the function of an index has panicked.
 type failures[K comparable] map[K]error
 
-func (f *failures[K]) note(k K, err error) {
+func (f *failures[K]) setFailure(k K, err error) {
 	if err == nil {
 		delete(*f, k)
 		return

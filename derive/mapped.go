@@ -84,7 +84,7 @@ func (m *mapped[K, V, W]) evaluate() {
 			if first {
 				coming = len(m.in.changed) - i
 			}
-			e := entries.take(coming)
+			e := entries.takeElement(coming)
 			m.place(row, &e.entry)
 			m.runs = reaching(m.runs, row, nil)
 			m.runs[row] = e

@@ -97,7 +97,7 @@ func (x Selecting[K, V]) Matching(r *Reader, scope string, set map[string]string
 	r.permit(&x.n.header)
 	// Most runs ask what the run before has asked: then no name has to be made.
 	if s, is := r.expected().(*selected[K, V]); is && s.of == x.n && s.isOf(scope, set) {
-		r.note(s)
+		r.recordQuestion(s)
 		return s.group
 	}
 	return x.n.look(r, selectionName{scope, setText(set)}, &post[match[K, V]]{scope: scope, set: set})
@@ -218,7 +218,7 @@ func (n *matched[K, V]) size() (valid, invalid int) { return len(n.selections), 
 func (n *matched[K, V]) look(r *Reader, name selectionName, p *post[match[K, V]]) Group[K, V] {
 	s := n.selections[name]
 	if s != nil {
-		r.note(s)
+		r.recordQuestion(s)
 		return s.group
 	}
 	var cells []*cell[K, V]
@@ -235,7 +235,7 @@ func (n *matched[K, V]) look(r *Reader, name selectionName, p *post[match[K, V]]
 		}
 		n.selections[name] = s
 		n.board.add(p)
-		r.note(s)
+		r.recordQuestion(s)
 	}
 	return group
 }
@@ -302,7 +302,7 @@ func (n *matched[K, V]) postFor(ch change[K, V]) (is *post[match[K, V]]) {
 		is = n.postOf(x.key, x.val)
 		return nil
 	})
-	n.failed.note(x.key, err)
+	n.failed.setFailure(x.key, err)
 	return is
 }
 

@@ -116,8 +116,8 @@ type recorder struct {
 // so that an old stamp is never taken for a new one.
 var lastNumber uint32 = math.MaxUint32 / 2
 
-// begin starts the record of a run.
-func (rec *recorder) begin(r *runner) {
+// beginRun starts the record of a run.
+func (rec *recorder) beginRun(r *runner) {
 	rec.of, rec.same, rec.fresh = r, 0, rec.fresh[:0]
 	rec.number += 2
 }
@@ -127,8 +127,8 @@ func (c *core) endBlocks() {
 	c.coming, c.readers, c.askBlock, c.askerBlock = 0, nil, nil, nil
 }
 
-// note records that the run asks.
-func (rec *recorder) note(a asked) {
+// recordQuestion records that the run asks.
+func (rec *recorder) recordQuestion(a asked) {
 	q := a.base()
 	if q.stamp&^1 == rec.number {
 		return

@@ -33,10 +33,10 @@ func (r *Reader) permit(h *header) {
 	}
 }
 
-// note records a question, in a function's run.
-func (r *Reader) note(a asked) {
+// recordQuestion records a question, in a function's run.
+func (r *Reader) recordQuestion(a asked) {
 	if r.record {
-		r.c.rec.note(a)
+		r.c.rec.recordQuestion(a)
 	}
 }
 
@@ -51,8 +51,8 @@ func (r *Reader) expected() asked {
 // run calls a function with a Reader that ends with the call, and records what it looks up.
 func (h *header) run(row int32, r *runner, f func(*Reader) error) error {
 	c := h.c
-	c.rec.begin(r)
-	reader := c.readers.take(c.coming)
+	c.rec.beginRun(r)
+	reader := c.readers.takeElement(c.coming)
 	*reader = Reader{c: c, before: h.index, record: true}
 	defer func() { reader.ended = true }() // also if the function ends its goroutine
 	err := h.called(func() error { return withText(f(reader)) })

@@ -126,7 +126,7 @@ func (s *source[K, T]) load(now []T) bool {
 		if i > 0 && s.table.compare(cells[i-1].key, k) >= 0 {
 			return false
 		}
-		x := made.take(len(now) - i)
+		x := made.takeElement(len(now) - i)
 		x.key, x.val = k, v
 		cells = append(cells, x)
 	}
@@ -136,7 +136,7 @@ func (s *source[K, T]) load(now []T) bool {
 	var entries block[entry[K, T]]
 	s.table.arranged(nil) // the order is known in the end
 	for i, x := range cells {
-		e, row := entries.take(len(cells)-i), s.table.add(x.key)
+		e, row := entries.takeElement(len(cells)-i), s.table.add(x.key)
 		s.place(row, e)
 		s.put(e, x)
 		order = append(order, row)

@@ -11,7 +11,7 @@ func (v Value[T]) Get(r *Reader) (T, error) {
 		r.permit(nil)
 	}
 	r.permit(&v.n.header)
-	r.note(v.n.one)
+	r.recordQuestion(v.n.one)
 	x := v.n.one.cell
 	if x == nil {
 		var none T

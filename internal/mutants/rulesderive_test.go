@@ -8,7 +8,7 @@ var derived = []mutant{
 	{
 		name: "an absent key is not asked for", rule: "questions",
 		in: "collection.lookUp", caught: "TestAKeyWithoutAnEntryIsAskedForLikeAnyOther",
-		old: `r.note(c.hole(k))`,
+		old: `r.recordQuestion(c.hole(k))`,
 		new: `_ = k`,
 	},
 	{

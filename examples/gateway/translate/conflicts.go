@@ -85,7 +85,7 @@ func (l *gatewayListener) claimPlace(taken map[listener]holder) {
 	}
 }
 
-// named is where the listener is, with its host. The host of all is written "*" here, since an empty
+// named is where the listener is, with its host. The host of all is written "*" here: an empty
 // one stands for the port.
 func (l *gatewayListener) named(address string) listener {
 	host := l.host
