@@ -10,6 +10,7 @@ import (
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/rounds"
 	"github.com/kates-go/kates/internal/suite/sim"
 )
 
@@ -17,7 +18,7 @@ import (
 // struct.
 func refreshAllocs(t *testing.T, objects int, make func(i, version int) stream.Object, target any, q query.Query) float64 {
 	w := worked(t, objects, make, collect.Options{}, target, q)
-	return testing.AllocsPerRun(20, func() {
+	return rounds.Allocs(20, func() {
 		w.change(1)
 		if r := w.update(t, target, nil); len(r.Differences) != 1 {
 			t.Fatal(len(r.Differences))
@@ -89,7 +90,7 @@ func TestG3WhereNothingChangedNothingIsAllocated(t *testing.T) {
 				form.query(&q)
 			}
 			w := worked(t, 1000, form.make, collect.Options{}, target, q)
-			assert.Zero(t, testing.AllocsPerRun(100, func() { w.update(t, target, nil) }))
+			assert.Zero(t, rounds.Allocs(100, func() { w.update(t, target, nil) }))
 		})
 	}
 	t.Run("with a predicate", func(t *testing.T) {
@@ -97,7 +98,7 @@ func TestG3WhereNothingChangedNothingIsAllocated(t *testing.T) {
 		w := worked(t, 1000, untypedObject, collect.Options{}, &snap)
 		j := Pass(func(u *unstructured.Unstructured) bool { return u.GetName() != "7" })
 		w.update(t, &snap, j)
-		assert.Zero(t, testing.AllocsPerRun(100, func() { w.update(t, &snap, j) }))
+		assert.Zero(t, rounds.Allocs(100, func() { w.update(t, &snap, j) }))
 	})
 }
 
@@ -109,7 +110,7 @@ func TestG3AnEventAllocatesNothingForEachSubscriber(t *testing.T) {
 			update(t, a, &typedSlice{})
 		}
 		w.change(100) // the keys are dirty
-		return testing.AllocsPerRun(100, func() { w.change(1) })
+		return rounds.Allocs(100, func() { w.change(1) })
 	}
 	assert.Equal(t, events(1), events(8))
 	assert.LessOrEqual(t, events(100), events(1)+2, "one list of those to be woken; with the race detector, growing it takes two")
@@ -123,7 +124,7 @@ func TestAnEventAllocatesNothingForAnObserverAndIsNotToldToIt(t *testing.T) {
 		before := told
 		w.change(100) // the keys are dirty
 		defer func() { assert.Equal(t, before, told, "an event is no snapshot") }()
-		return testing.AllocsPerRun(1000, func() { w.change(1) })
+		return rounds.Allocs(1000, func() { w.change(1) })
 	}
 	alone := events(collect.Options{})
 	assert.Equal(t, alone, events(collect.Options{Observer: func(collect.Delivered) { told++ }}))

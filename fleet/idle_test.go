@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/suite/rounds"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
@@ -23,7 +24,7 @@ func TestAnUpdateAsksNoClusterThatHasNotChanged(t *testing.T) {
 		}
 		s := watchThings(t, f)
 		snap := settled(t, s)
-		if n := testing.AllocsPerRun(10, func() { _, _ = s.Update(t.Context(), snap) }); n > 5 {
+		if n := rounds.Allocs(10, func() { _, _ = s.Update(t.Context(), snap) }); n > 5 {
 			t.Errorf("%v allocations", n)
 		}
 	})

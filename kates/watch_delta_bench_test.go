@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/kates-go/kates/internal/suite/rounds"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -37,7 +38,7 @@ func BenchmarkDeltas(b *testing.B) {
 func TestG3DeltasAllocateForWhatChangedAlone(t *testing.T) {
 	for n, most := range map[int]float64{0: 0, 1: 2, 160: 11} {
 		diffs := differing(n)
-		assert.LessOrEqual(t, testing.AllocsPerRun(10, func() { deltasOf(diffs) }), most, n)
+		assert.LessOrEqual(t, rounds.Allocs(10, func() { deltasOf(diffs) }), most, n)
 	}
 	deltas := deltasOf(differing(40))
 	assert.Len(t, deltas, 40)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/suite/rounds"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -33,7 +34,7 @@ func allocsOfOneChange[S any](t *testing.T, n int, make func(name string) snapsh
 		{changeOf(b, 0, make(fresh))}, {{Key: snapshot.Key{Namespace: "ns", Name: fresh}}},
 	}
 	run := func(batches [][]snapshot.Change) float64 {
-		return testing.AllocsPerRun(10, func() {
+		return rounds.Allocs(10, func() {
 			for _, changes := range batches {
 				if diffs, _ := table.Apply(changes); len(diffs) != 1 {
 					t.Fatalf("%d diffs", len(diffs))
@@ -68,7 +69,7 @@ func TestTheAllocationsOfOneChangeDoNotGrowWithTheNumberOfObjects(t *testing.T) 
 
 func TestNoChangesCostNoAllocations(t *testing.T) {
 	table := tableOf(compile[services](t, "Services"), 100)
-	require.Zero(t, testing.AllocsPerRun(100, func() {
+	require.Zero(t, rounds.Allocs(100, func() {
 		table.Apply(nil)
 		table.Value()
 	}))

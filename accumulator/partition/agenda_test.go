@@ -328,7 +328,7 @@ func TestG3AnAgendaAllocatesNothingForATurn(t *testing.T) {
 	for i := range keys {
 		keys[i].key = fmt.Sprint(i)
 	}
-	assert.Zero(t, testing.AllocsPerRun(100, func() {
+	assert.Zero(t, rounds.Allocs(100, func() {
 		for i := range keys {
 			if i%2 == 0 {
 				a.want(&keys[i])

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/suite/rounds"
 	"github.com/kates-go/kates/internal/suite/sim"
 )
 
@@ -79,7 +80,7 @@ func TestG3ToReleaseKeysCostsNothingForThoseThatWaitAndWhoIsGoneWaitsNoMore(t *t
 		synctest.Wait()
 		require.NoError(t, p.Refresh(t.Context()))
 		require.Len(t, p.scheduler.agenda.stirred, n)
-		assert.Zero(t, testing.AllocsPerRun(10, func() { p.scheduler.release(time.Now()) }))
+		assert.Zero(t, rounds.Allocs(10, func() { p.scheduler.release(time.Now()) }))
 		for i := range n {
 			if i%3 > 0 {
 				s.Remove("as", fmt.Sprint("o", i))

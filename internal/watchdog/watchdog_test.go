@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/kates-go/kates/internal/suite/rounds"
 )
 
 func TestAStepIsAsOldAsTheFirstLookAtIt(t *testing.T) {
@@ -66,7 +68,7 @@ func TestWhatRunsLongestComesFirst(t *testing.T) {
 
 func TestAStepAllocatesNothing(t *testing.T) {
 	p, name := &Pulse{}, "x"
-	assert.Zero(t, testing.AllocsPerRun(100, func() {
+	assert.Zero(t, rounds.Allocs(100, func() {
 		p.Begin()
 		p.Do(&name)
 		p.Do(nil)
