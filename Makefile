@@ -49,7 +49,7 @@ MUTANTS_TIMEOUT ?= 30m
 E2E_TIMEOUT ?= 30m
 E2E_FLAGS = -vet=off -tags $(TAGS) -count=1 -timeout $(E2E_TIMEOUT) $(TESTFLAGS)
 # More than the cores: most of these tests wait most of the time.
-E2E_PARALLEL ?= 4
+E2E_PARALLEL ?= 6
 EXAMPLE_TIME ?= 3s
 MODEL_STEPS ?= 100000
 # A step of each of the gateway's three models is two translations. It takes 1 to 2 ms of CPU, so
@@ -73,6 +73,10 @@ help: ## list the targets
 # The compiler, linters and tests collect garbage half as often, which saves a tenth of their time
 # and costs memory. Benchmarks measure memory: they are not concerned.
 test verify: export GOGC := 200
+
+# A process with the race detector sleeps for a second before it exits, so that goroutines that are
+# just reporting a race can end. The processes of race are 150.
+race e2e e2e-race: export GORACE := atexit_sleep_ms=20
 
 .PHONY: test
 test: begin-test lint unit e2e-core readme examples end-test ## what a contributor runs before a commit

@@ -53,7 +53,7 @@ func TestAHolderThatWasKilledIsNamedWhileItsBuildGoesOn(t *testing.T) {
 	by.PID, by.Progress = gone.Process.Pid, "420 of 1,873 packages built"
 	require.Contains(t, by.String(), fmt.Sprintf("process %d (", by.PID))
 	require.Contains(t, by.String(), "has been killed; the build that it began has not ended")
-	require.NotContains(t, by.String(), "420", "nobody writes that anew")
+	require.NotContains(t, by.String(), "packages", "nobody writes that anew")
 
 	by.Host = "elsewhere.example"
 	require.Contains(t, by.String(), fmt.Sprintf("process %d on elsewhere.example", by.PID))
