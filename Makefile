@@ -224,25 +224,28 @@ browser: ## install Debian's Chromium for e2e, if there is no browser and this i
 nginx: ## install Debian's nginx for examples/gateway, if there is none and this is root
 	@tools/needs nginx
 
+# Its packages wait most of the time, each for a control plane of its own: all three run at once.
 .PHONY: gateway
 gateway: apiserver nginx build-testgate ## examples/gateway on a real API server: traffic, and the Gateway API's conformance tests
 	@for m in $(GATEWAY); do $(STAGE) "tests of $$m" sh -c 'cd "$$1" && \
-		exec "$(TESTGATE)" -name "tests of $$1" -list -- -count=1 -vet=off -tags $(TAGS) -timeout $(E2E_TIMEOUT) $(TESTFLAGS) ./...' sh "$$m" || exit 1; done
+		exec "$(TESTGATE)" -name "tests of $$1" -list -- -count=1 -vet=off -tags $(TAGS) -timeout $(E2E_TIMEOUT) -p 3 $(TESTFLAGS) ./...' sh "$$m" || exit 1; done
 
-# One package at a time: each runs a control plane of its own.
+# The package e2e runs alone: its tests use the machine themselves.
 .PHONY: e2e
 e2e: apiserver browser build-testgate ## tests on a real API server: the core with the race detector, all others without
 	@$(STAGE) "tests of $(APISERVER)" sh -c 'cd "$(APISERVER)" && \
-		exec "$(TESTGATE)" -name "tests of $(APISERVER)" -- -race $(E2E_FLAGS) -p 1 ./...'
+		exec "$(TESTGATE)" -name "tests of $(APISERVER)" -- $(E2E_FLAGS) -p 2 ./...'
 	@$(STAGE) "core of end-to-end tests with -race" sh -c 'cd e2e && \
 		exec "$(TESTGATE)" -name "core of end-to-end tests with -race" -list -- -race $(E2E_FLAGS) -parallel $(E2E_PARALLEL) . -args -core -memory'
 	@$(STAGE) "end-to-end tests" sh -c 'cd e2e && \
 		exec "$(TESTGATE)" -name "end-to-end tests" -list -slowest 20 -- $(E2E_FLAGS) -parallel $(E2E_PARALLEL) . -args -rest'
 	@$(STAGE) "more end-to-end tests" sh -c 'cd e2e && packages=$$($(GO) list ./...) || exit 1; \
-		exec "$(TESTGATE)" -name "more end-to-end tests" -list -- $(E2E_FLAGS) -p 1 $$(echo "$$packages" | grep -v "/e2e$$")'
+		exec "$(TESTGATE)" -name "more end-to-end tests" -list -- $(E2E_FLAGS) -p 2 $$(echo "$$packages" | grep -v "/e2e$$")'
 
 .PHONY: e2e-race
 e2e-race: apiserver browser build-testgate ## all tests on a real API server with the race detector, a part of soak
+	@$(STAGE) "tests of $(APISERVER) with -race" sh -c 'cd "$(APISERVER)" && \
+		exec "$(TESTGATE)" -name "tests of $(APISERVER) with -race" -- -race $(E2E_FLAGS) -p 1 ./...'
 	@$(STAGE) "end-to-end tests with -race" sh -c 'cd e2e && \
 		exec "$(TESTGATE)" -name "end-to-end tests with -race" -list -slowest 20 -- -race $(E2E_FLAGS) -p 1 -parallel $(E2E_PARALLEL) ./...'
 

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,8 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+var measured = flag.Int("measured", 20, "how many Ingresses are measured, each for a second and more; the documentation has 50")
+
 // TestTheTimeFromAChangeToTheFirstRequestThatItServes runs beside no other test, and prints
-// figures for the documentation.
+// figures for the documentation, of twice as many endpoints as Ingresses.
 func TestTheTimeFromAChangeToTheFirstRequestThatItServes(t *testing.T) {
 	w := worldIn(t, shared.Cluster(t))
 	a := w.app()
@@ -24,7 +27,7 @@ func TestTheTimeFromAChangeToTheFirstRequestThatItServes(t *testing.T) {
 	w.create(ingress("endpoint", "endpoint.test", to{"/", "endpoint"}))
 	w.eventually(func() bool { return healthy{"http://endpoint.test/", "endpoint"}.wrong(web) == nil }, "it serves")
 	var endpoints, ingresses []time.Duration
-	for range 100 {
+	for range 2 * *measured {
 		w.pause(100 * time.Millisecond)
 		next := w.pod("endpoint")
 		endpoint.add(next)
@@ -37,7 +40,7 @@ func TestTheTimeFromAChangeToTheFirstRequestThatItServes(t *testing.T) {
 		endpoints = append(endpoints, time.Since(begin))
 		require.NotZero(t, next.served.Load(), "requests of the new endpoint")
 	}
-	for n := range 50 { // each after a pause of more than the second between two reloads
+	for n := range *measured { // each after a pause of more than the second between two reloads
 		w.pause(100*time.Millisecond + time.Second)
 		h := healthy{fmt.Sprintf("http://%d.new.test/", n), "b"}
 		in := ingress(fmt.Sprint("new-", n), fmt.Sprintf("%d.new.test", n), to{"/", "b"})
