@@ -136,22 +136,28 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 vulncheck: ## known vulnerabilities in every module; it needs the network
 	@$(STAGE) "govulncheck" $(call in_each,$(MODULES)) $(GO) run $(GOVULNCHECK) -test ./...
 
-# All packages but those of $(1), and all tests but one, which breaks the library (make mutants).
-unit_tests = sh -c 'packages=$$($(GO) list ./...) || exit 1; \
-	exec "$(TESTGATE)" "$$@" -vet=off -tags $(TAGS) -skip "^TestMutantsAreCaught$$" -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) \
-		$$(echo "$$packages" | grep -vE "$(1)")' sh
+# All packages that $(1) lists, and all tests but one, which breaks the library (make mutants).
+unit_tests = sh -c 'packages=$$($(1)) || exit 1; \
+	exec "$(TESTGATE)" "$$@" -vet=off -tags $(TAGS) -skip "^TestMutantsAreCaught$$" -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) $$packages' sh
 
 # internal/readme compiles documents: make readme.
 .PHONY: unit
 unit: build-testgate ## unit tests, with the check of the lock order
-	@$(STAGE) "unit tests" $(call unit_tests,/internal/readme$$) -name "unit tests" -slowest 10 --
+	@$(STAGE) "unit tests" $(call unit_tests,$(GO) list ./... | grep -v "/internal/readme$$") -name "unit tests" -slowest 10 --
 	@$(STAGE) "tests of tools" sh -c 'cd tools && exec "$(TESTGATE)" -name "tests of tools" -- -vet=off $(TESTFLAGS) ./...'
+
+# A package has goroutines of its own if its files or its tests start one, take a lock or talk
+# through the network. The others have no race that the tests of their users would not show.
+CONCURRENT := (^|[^[:alnum:]])go (func|[[:alnum:]_.]+\()|"sync|"testing/synctest"|\.Go\(|\.Parallel\(|"net/http|/katestest"
+concurrent = $(GO) list -f "{{.ImportPath}} {{.Dir}}" ./... | grep -vE "/internal/(readme|mutants) " | \
+	while read -r package dir; do if cat "$$dir"/*.go | grep -qE "$$CONCURRENT"; then echo "$$package"; fi; done
 
 # The race detector looks at how goroutines meet, and not at a hundred cases of each property.
 # Packages of many tests run in as many processes as there are cores.
 .PHONY: race
-race: build-testgate ## the unit tests with the race detector, in another order each time
-	@RAPID_CHECKS=10 $(STAGE) "unit tests with -race" $(call unit_tests,/internal/(readme|mutants)$$) \
+race: export CONCURRENT := $(CONCURRENT)
+race: build-testgate ## the unit tests of packages with goroutines, with the race detector, in another order each time
+	@RAPID_CHECKS=10 $(STAGE) "unit tests with -race" $(call unit_tests,$(concurrent)) \
 		-name "unit tests with -race" -slowest 40 -split 60 -- -race -shuffle=on
 
 .PHONY: extras
