@@ -144,6 +144,10 @@ type collection[K comparable, V any] struct {
 	equal          func(a, b V) bool
 	// alike compares values that were made at different times, if that is not what equal is for.
 	alike func(a, b V) bool
+	// printed says that functions make the values. prints has a hash of each value when it was
+	// returned, by row, in a graph that is verified or audited.
+	printed bool
+	prints  map[int32]uint64
 	// faulty is an entry that was invalid when it was put last: an example for Stats.
 	faulty    *entry[K, V]
 	followers []*Changes[K, V]
@@ -217,6 +221,7 @@ func (c *collection[K, V]) put(e *entry[K, V], next *cell[K, V]) {
 	for _, f := range c.followers {
 		f.keepOld(old, next)
 	}
+	c.print(e.row, next)
 	switch {
 	case old == nil:
 		if h := c.absent[next.key]; h != nil {
@@ -242,7 +247,6 @@ func (c *collection[K, V]) count(x *cell[K, V], by int) {
 // result gives an entry what its function has returned. It returns false if that is what the entry
 // has. The values have been compared already: same says that the value is the one of the entry.
 func (c *collection[K, V]) result(e *entry[K, V], k K, v V, err error, same bool) (another bool) {
-	c.counts.runs++
 	old := e.cell
 	skipped := errors.Is(err, Skip)
 	switch {
@@ -335,7 +339,7 @@ func (c *collection[K, V]) reset() {
 			}
 		}
 	}
-	c.entries, c.changed, c.absent = nil, nil, nil
+	c.entries, c.changed, c.absent, c.prints = nil, nil, nil, nil
 	c.valid, c.invalid = 0, 0
 	c.whole = whole{of: &c.header}
 	if c.owner {
@@ -358,9 +362,14 @@ func (c *collection[K, V]) hole(k K) *hole[K, V] {
 	return h
 }
 
-// lookUp is Get without a Reader's checks.
+// lookUp is Get without a Reader's checks. Most runs look up what the run before has looked up:
+// then no key is searched for.
 func (c *collection[K, V]) lookUp(r *Reader, k K) (V, error) {
-	if e := c.find(k); e != nil {
+	e, is := r.expected().(*entry[K, V])
+	if !is || e.of != c || e.cell == nil || e.cell.key != k {
+		e = c.find(k)
+	}
+	if e != nil {
 		r.recordQuestion(e)
 		return e.cell.val, c.errorOf(e.cell)
 	}
@@ -374,4 +383,15 @@ func (c *collection[K, V]) lookUp(r *Reader, k K) (V, error) {
 		}
 	}
 	return none, ErrNone
+}
+
+// validIn returns the cell in a row, if it is there and valid.
+func (c *collection[K, V]) validIn(row int) *cell[K, V] {
+	if row >= len(c.entries) || c.entries[row] == nil {
+		return nil
+	}
+	if x := c.entries[row].cell; x != nil && x.fault == nil {
+		return x
+	}
+	return nil
 }

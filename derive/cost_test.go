@@ -29,26 +29,32 @@ func updated(t *testing.T, g *Graph[things], all ...*thing) *Reader {
 	return r
 }
 
-func TestASourceIsSearchedByKeyOnlyIfSomebodyAsks(t *testing.T) {
+func TestACollectionThatIsSearchedInOrderNeedsNoMap(t *testing.T) {
 	g := New[things]("items", Verified())
 	in := itemsOf(g)
-	names := Map(in, "names", func(_ *Reader, k string, _ *thing) (string, error) { return k, nil })
-	a, b, c := &thing{Name: "a"}, &thing{Name: "b"}, &thing{Name: "c"}
-	updated(t, g, a, c)
+	before := Map(in, "before", func(r *Reader, k string, _ *thing) (bool, error) {
+		_, err := in.Get(r, string(k[0]-1)) // each second one is there
+		return err == nil, nil
+	})
+	var all []*thing
+	for c := 'a'; c <= 'z'; c += 2 {
+		all = append(all, &thing{Name: string(c)}, &thing{Name: string(c) + "+"})
+	}
+	updated(t, g, all...)
 	assert.Nil(t, in.c.table.rows)
-	assert.True(t, g.Explain("names", "c").Found)
-	assert.Nil(t, in.c.table.rows, "an explanation writes to nothing")
-	r := updated(t, g, a, b, c)
-	name, err := names.Get(r, "b")
-	require.NoError(t, err)
-	assert.Equal(t, "b", name)
-	assert.Len(t, in.c.table.rows, 3)
-	r = updated(t, g, b)
-	_, err = names.Get(r, "a")
-	require.ErrorIs(t, err, ErrNone)
-	assert.Len(t, in.c.table.rows, 1, "it follows from then on")
-	r = updated(t, g, c, b, a) // in another order
-	assert.Equal(t, 3, names.Len(r))
+	r := updated(t, g, all[1:]...)
+	assert.Equal(t, len(all)-1, before.Len(r))
+	assert.Nil(t, in.c.table.rows)
+	for i := range 26 {
+		for _, name := range []string{string(rune('a' + i*7%26)), string(rune('a'+i*7%26)) + "+"} {
+			_, err := before.Get(r, name)
+			assert.Equal(t, (i*7%26)%2 == 0 && name != "a", err == nil, name)
+		}
+	}
+	assert.Len(t, in.c.table.rows, len(all)-1, "searches here and there make one")
+	r = updated(t, g, all[1], all[0])
+	assert.Equal(t, 2, before.Len(r))
+	assert.Len(t, in.c.table.rows, 2, "it follows from then on")
 }
 
 func TestAnEntryIsInNoneOneOrSeveralGroupsByTurns(t *testing.T) {

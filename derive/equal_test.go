@@ -22,6 +22,22 @@ type other struct{ N []int }
 
 func (a other) Equal(int) bool { panic("not this one") }
 
+// shape is an interface with an Equal of its own.
+type shape interface {
+	Equal(other shape) bool
+	area() int
+}
+
+type square struct{ Side, Serial int }
+
+func (s square) Equal(other shape) bool { return s.area() == other.area() }
+func (s square) area() int              { return s.Side * s.Side }
+
+type slab struct{ Area int }
+
+func (s *slab) Equal(other shape) bool { return s.area() == other.area() }
+func (s *slab) area() int              { return s.Area }
+
 func equalTo[V any](a, b V, o ...Option[V]) bool { return equalOf(o)(a, b) }
 
 func TestValuesAreEqualByTheOptionElseTheirMethodElseTheirContent(t *testing.T) {
@@ -42,6 +58,13 @@ func TestValuesAreEqualByTheOptionElseTheirMethodElseTheirContent(t *testing.T) 
 	assert.False(t, equalTo([2]item{}, [2]item{{N: 1}}))
 	assert.True(t, equalTo(struct{}{}, struct{}{}))
 	assert.True(t, equalTo[error](nil, nil))
+	assert.True(t, equalTo[shape](square{1, 1}, square{1, 2}), "the method of an interface")
+	assert.True(t, equalTo[shape](square{2, 1}, &slab{4}))
+	assert.False(t, equalTo[shape](square{2, 1}, &slab{5}))
+	assert.False(t, equalTo[shape](square{}, nil))
+	assert.False(t, equalTo[shape](nil, &slab{}))
+	assert.False(t, equalTo[shape](&slab{}, (*slab)(nil)))
+	assert.True(t, equalTo[shape](nil, nil))
 }
 
 func TestAFunctionAndANaNEqualNothing(t *testing.T) {

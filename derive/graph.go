@@ -81,8 +81,6 @@ type header struct {
 	index      int32
 	kind, name string
 	counts     counts
-	// part says that the next node has the same name: a user sees both as one.
-	part bool
 }
 
 func (h *header) head() *header { return h }
@@ -128,7 +126,7 @@ func (c *core) declare(n node, kind, name string) {
 		c.wrong("a node of kind %s has no name", kind)
 	default:
 		for _, other := range c.nodes {
-			if o := other.head(); o.name == name && !o.part {
+			if other.head().name == name {
 				c.wrong("two nodes have the name %q", name)
 			}
 		}

@@ -84,6 +84,7 @@ func GroupBy[I, K comparable, V any](in Collection[K, V], name string, of func(K
 	n.equal = Group[K, V].Equal
 	n.alike = membersEqual[K](n.in.equal)
 	n.own(n.c)
+	n.table.keyAt = n.keyAt
 	n.reset()
 	return Index[I, K, V]{n}
 }
@@ -191,16 +192,17 @@ func (n *groups[I, K, V]) evaluate() {
 // change takes over the change of one entry, and lists what that changes in the groups.
 func (n *groups[I, K, V]) change(ch change[K, V]) {
 	key, next := ch.keyOf(), ch.e.cell
+	was := n.members.of(ch.e.row)
 	n.rows = n.rows[:0]
 	if next != nil {
 		for _, i := range n.groupsFor(next) {
-			n.rows = append(n.rows, n.rowOf(i))
+			n.rows = append(n.rows, n.rowOf(i, was))
 		}
 		slices.Sort(n.rows)
 		n.rows = slices.Compact(n.rows)
 	}
 	n.failed.settle(key, next != nil)
-	for _, row := range n.members.of(ch.e.row) {
+	for _, row := range was {
 		if _, stays := slices.BinarySearch(n.rows, row); !stays {
 			n.edit(row, edit[K, V]{key, nil})
 		}
@@ -226,8 +228,20 @@ func (n *groups[I, K, V]) groupsFor(x *cell[K, V]) (is []I) {
 	return is
 }
 
-// rowOf returns the row of a group. One without members gets a row, and will get an edit.
-func (n *groups[I, K, V]) rowOf(i I) int32 {
+// keyAt returns the key of a group. A new one has its first members in the end.
+func (n *groups[I, K, V]) keyAt(row int32) I {
+	if x := n.entries[row].cell; x != nil {
+		return x.key
+	}
+	return n.touched[n.at[row]-1].key
+}
+
+// rowOf returns the row of a group. Most entries stay in the group that they were in. A group
+// without members gets a row, and will get an edit.
+func (n *groups[I, K, V]) rowOf(i I, was []int32) int32 {
+	if len(was) == 1 && n.keyAt(was[0]) == i {
+		return was[0]
+	}
 	row, found := n.table.row(i)
 	if !found {
 		row = n.table.add(i)
@@ -326,4 +340,36 @@ func (f *failures[K]) settle(k K, there bool) {
 	if !there {
 		delete(*f, k)
 	}
+}
+
+func (n *groups[I, K, V]) checks() int { return len(n.in.entries) }
+
+// check runs the function of an index for an entry.
+func (n *groups[I, K, V]) check(row int) *finding {
+	x := n.in.validIn(row)
+	if x == nil {
+		return nil
+	}
+	inOrder := func(is []I) []I {
+		is = slices.SortedFunc(slices.Values(is), n.table.compare)
+		return slices.Compact(is)
+	}
+	run := func() (o outcome) {
+		var is []I
+		o.err = n.called(func() error {
+			is = n.of(x.key, x.val)
+			return nil
+		})
+		o.val = inOrder(is)
+		return o
+	}
+	return compared(n.name, keyText(x.key), run, outcome{inOrder(n.groupsNoted(int32(row))), n.failed[x.key]}, slices.Equal[[]I])
+}
+
+// groupsNoted returns the groups of the entry in a row.
+func (n *groups[I, K, V]) groupsNoted(row int32) (is []I) {
+	for _, group := range n.members.of(row) {
+		is = append(is, n.entries[group].cell.key)
+	}
+	return is
 }

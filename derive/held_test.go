@@ -80,6 +80,26 @@ func TestVerifyFindsAWriteToAValueThatAFlatMapKeeps(t *testing.T) {
 	require.EqualError(t, g.Verify(), `derive: graph "g": f x/k: the value was changed after it was returned: no value is written to`)
 }
 
+// What a run has put again, and equals what is kept, is held nowhere.
+func TestAFlatMapHoldsNoValueThatIsCutOff(t *testing.T) {
+	g := New[world]("g")
+	var put weak.Pointer[[100]int]
+	FlatMap(sourceA(g), "f", func(_ *Reader, _ string, _ item, emit func(string, *[100]int)) error {
+		v := &[100]int{7}
+		put = weak.Make(v)
+		emit("k", v)
+		return nil
+	})
+	update(t, g, world{A: []item{{"x", "", 1}}})
+	first := put
+	update(t, g, world{A: []item{{"x", "", 2}}})
+	runtime.GC()
+	runtime.GC()
+	assert.NotNil(t, first.Value())
+	assert.Nil(t, put.Value())
+	runtime.KeepAlive(g)
+}
+
 func TestTheKeysOfAnIndexAreNoRunsOfTheProgram(t *testing.T) {
 	g := New[world]("g")
 	GroupBy(sourceA(g), "x", func(_ string, x item) []string { return []string{x.Ref} }).Keys()

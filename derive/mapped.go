@@ -31,18 +31,81 @@ func declareOn[K comparable, V any](in Collection[K, V], n node, kind, name stri
 	in.c.c.declare(n, kind, name)
 }
 
+// runsOf are the runs of a node whose function runs for each entry of a collection. R is what the
+// graph keeps of a run.
+type runsOf[K comparable, V, R any, P run[R]] struct {
+	in    *collection[K, V]
+	runs  []P // by the rows of the collection
+	dirty []int32
+}
+
+// run is what the graph keeps of a run of type R.
+type run[R any] interface {
+	*R
+	self() *runner
+}
+
+func (r *runner) self() *runner { return r }
+
+func (n *runsOf[K, V, R, P]) runner(row int32) *runner { return n.runs[row].self() }
+
+func (n *runsOf[K, V, R, P]) queue(row int32) { n.dirty = append(n.dirty, row) }
+
+// rowKey names a run by its input: the function may have returned Skip.
+func (n *runsOf[K, V, R, P]) rowKey(row int32) string { return keyText(n.in.entries[row].cell.key) }
+
+func (n *runsOf[K, V, R, P]) forgetRuns() { n.runs, n.dirty = nil, nil }
+
+// evaluateRuns takes over the changes of the collection, and runs the function where it has to.
+// add is called for a new run, and remove for one whose input is gone.
+func (n *runsOf[K, V, R, P]) evaluateRuns(c *core, of runners, add, remove, run func(row int32, r P)) {
+	first := len(n.runs) == 0
+	if first {
+		n.runs = slices.Grow(n.runs, len(n.in.changed))
+		n.dirty = slices.Grow(n.dirty, len(n.in.changed))
+	}
+	var fresh block[R]
+	for i, ch := range n.in.changed {
+		row := ch.e.row
+		switch {
+		case ch.e.cell == nil:
+			c.unlink(n.runner(row), 0)
+			n.runner(row).because = nil
+			remove(row, n.runs[row])
+			n.runs[row] = nil
+		case int(row) >= len(n.runs) || n.runs[row] == nil:
+			coming := 1
+			if first {
+				coming = len(n.in.changed) - i
+			}
+			n.runs = reaching(n.runs, row, nil)
+			n.runs[row] = fresh.takeElement(coming)
+			add(row, n.runs[row])
+			mark(of, row, nil)
+		default:
+			mark(of, row, ch.e)
+		}
+	}
+	// In the order of rows, which have their memory side by side if they came at once.
+	slices.Sort(n.dirty)
+	for i, row := range n.dirty {
+		if r := n.runs[row]; r != nil {
+			c.coming = len(n.dirty) - i
+			r.self().dirty = false
+			run(row, r)
+		}
+	}
+	n.dirty = emptied(n.dirty)
+	c.endBlocks()
+}
+
 // mapped is the node behind [Map].
 type mapped[K comparable, V, W any] struct {
 	collection[K, W]
-	in    *collection[K, V]
-	f     func(*Reader, K, V) (W, error)
-	runs  []*made[K, W] // by row
-	dirty []int32
+	runsOf[K, V, made[K, W], *made[K, W]]
+	f func(*Reader, K, V) (W, error)
 	// quiet: the function is not the program's, and its runs do not count.
 	quiet bool
-	// prints has a hash of each value when it was returned, in a graph that is verified or
-	// audited.
-	prints map[int32]uint64
 }
 
 // made is an entry that a function makes.
@@ -53,73 +116,33 @@ type made[K comparable, W any] struct {
 
 func (m *mapped[K, V, W]) over(in Collection[K, V]) {
 	m.in = in.c
-	m.table = in.c.table
+	m.table, m.printed = in.c.table, true
 	m.reset()
 }
 
 func (m *mapped[K, V, W]) reset() {
 	m.collection.reset()
-	m.runs, m.dirty, m.prints = nil, nil, nil
+	m.forgetRuns()
 }
 
-func (m *mapped[K, V, W]) runner(row int32) *runner { return &m.runs[row].runner }
-
-func (m *mapped[K, V, W]) queue(row int32) { m.dirty = append(m.dirty, row) }
-
 func (m *mapped[K, V, W]) evaluate() {
-	first := len(m.entries) == 0
-	if more := len(m.in.changed); first {
-		m.entries, m.runs = slices.Grow(m.entries, more), slices.Grow(m.runs, more)
-		m.changed, m.dirty = slices.Grow(m.changed, more), slices.Grow(m.dirty, more)
+	if len(m.entries) == 0 {
+		m.entries = slices.Grow(m.entries, len(m.in.changed))
+		m.changed = slices.Grow(m.changed, len(m.in.changed))
 	}
-	var entries block[made[K, W]]
-	for i, ch := range m.in.changed {
-		row := ch.e.row
-		if ch.e.cell == nil {
-			m.remove(row)
-			continue
-		}
-		if int(row) >= len(m.runs) || m.runs[row] == nil {
-			coming := 1
-			if first {
-				coming = len(m.in.changed) - i
-			}
-			e := entries.takeElement(coming)
-			m.place(row, &e.entry)
-			m.runs = reaching(m.runs, row, nil)
-			m.runs[row] = e
-			mark(m, row, nil)
-			continue
-		}
-		mark(m, row, ch.e)
-	}
-	// In the order of rows, which have their memory side by side if they came at once.
-	slices.Sort(m.dirty)
-	for i, row := range m.dirty {
-		if e := m.runs[row]; e != nil {
-			m.c.coming = len(m.dirty) - i
-			m.runEntry(row, e)
-		}
-	}
-	m.dirty = emptied(m.dirty)
-	m.c.endBlocks()
+	m.evaluateRuns(m.c, m, func(row int32, e *made[K, W]) { m.place(row, &e.entry) }, m.remove, m.runEntry)
 	m.cellBlock = nil
 }
 
 // remove takes out the entry of an input that is gone.
-func (m *mapped[K, V, W]) remove(row int32) {
-	e := m.runs[row]
-	m.c.unlink(&e.runner, 0)
-	e.because = nil
+func (m *mapped[K, V, W]) remove(row int32, e *made[K, W]) {
 	if e.cell != nil {
 		m.put(&e.entry, nil)
 	}
-	m.runs[row], m.entries[row] = nil, nil
-	delete(m.prints, row)
+	m.entries[row] = nil
 }
 
 func (m *mapped[K, V, W]) runEntry(row int32, e *made[K, W]) {
-	e.dirty = false
 	in := m.in.entries[row].cell
 	var out W
 	var same bool
@@ -132,17 +155,34 @@ func (m *mapped[K, V, W]) runEntry(row int32, e *made[K, W]) {
 		}
 		return err
 	})
-	if m.c.printing() && !(err == nil && same) {
-		if m.prints == nil {
-			m.prints = make(map[int32]uint64)
-		}
-		m.prints[row] = fingerprint(out)
+	another := m.result(&e.entry, in.key, out, err, same)
+	if in.fault != nil || m.quiet {
+		return // no function of the program has run
 	}
-	before := m.counts
-	switch another := m.result(&e.entry, in.key, out, err, same); {
-	case in.fault != nil, m.quiet:
-		m.counts = before // no function of the program has run
-	case !another:
-		m.counts.wasted(&e.runner)
+	m.counts.ran(&e.runner, another)
+}
+
+func (m *mapped[K, V, W]) checks() int { return len(m.runs) }
+
+func (m *mapped[K, V, W]) check(row int) *finding {
+	e := m.runs[row]
+	if e == nil {
+		return nil
 	}
+	if f := m.changedAfter(&e.entry); f != nil {
+		return f
+	}
+	in := m.in.entries[row].cell
+	return compared(m.name, keyText(in.key), func() (o outcome) {
+		var out W
+		o.err = m.rerun(func(r *Reader) (err error) {
+			if in.fault != nil {
+				return m.in.errorOf(in)
+			}
+			out, err = m.f(r, in.key, in.val)
+			return err
+		})
+		o.val = out
+		return o
+	}, keptOf(e.cell), m.equal)
 }

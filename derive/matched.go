@@ -313,3 +313,32 @@ func (ch change[K, V]) keyOf() K {
 	}
 	return ch.old.key
 }
+
+func (n *matched[K, V]) checks() int { return len(n.posts) }
+
+// posted is what a function of ByLabels or BySelector has returned.
+type posted struct{ Scope, Labels, Selector string }
+
+// check runs the function of the labels or the selector for an entry.
+func (n *matched[K, V]) check(row int) *finding {
+	x := n.in.validIn(row)
+	if x == nil {
+		return nil
+	}
+	written := func(p *post[match[K, V]]) any {
+		if p == nil {
+			return posted{}
+		}
+		return posted{p.scope, setText(p.set), p.text}
+	}
+	run := func() (o outcome) {
+		var p *post[match[K, V]]
+		o.err = n.called(func() error {
+			p = n.postOf(x.key, x.val)
+			return nil
+		})
+		o.val = written(p)
+		return o
+	}
+	return compared(n.name, keyText(x.key), run, outcome{written(n.posts[row]), n.failed[x.key]}, func(a, b posted) bool { return a == b })
+}

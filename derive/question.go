@@ -18,7 +18,7 @@ type asked interface {
 // question has the links to those who asked.
 type question struct {
 	askers []asker
-	// stamp tells whether the run that goes on has asked this already (see recorder).
+	// stamp tells whether the run that goes on has asked this, and as which (see recorder).
 	stamp uint32
 	// row is the row of an entry that is asked for. It stands here because it takes no room.
 	row int32
@@ -53,6 +53,8 @@ type runners interface {
 	runner(row int32) *runner
 	// queue lists a row that has to run.
 	queue(row int32)
+	// rowKey names a row, for people.
+	rowKey(row int32) string
 }
 
 // mark makes an entry run in this Update. It runs once, however many causes there are.
@@ -104,22 +106,26 @@ func (c *core) leave(a ask) {
 // order, and then nothing is linked or unlinked.
 type recorder struct {
 	of    *runner
-	same  int     // so many questions of the last run were asked again, in their order
-	fresh []asked // asked in another order, or new
-	// number is even, and another for each run. The stamp of a question is number if this run has
-	// asked it and it is not linked yet. It is number+1 if it has its place in the entry's list.
-	// Any other stamp is of an earlier run.
+	same  int   // so many questions of the last run were asked again, in their order
+	fresh []ask // asked in another order, or new
+	// number is another for each run. The question that this run has asked as its nth has the
+	// stamp number+n. Any other stamp is of an earlier run, and is less.
 	number uint32
 }
 
 // lastNumber is the greatest number with which an Update begins. After it the graph begins again,
-// so that an old stamp is never taken for a new one.
+// so that stamps do not overflow.
 var lastNumber uint32 = math.MaxUint32 / 2
 
 // beginRun starts the record of a run.
-func (rec *recorder) beginRun(r *runner) {
-	rec.of, rec.same, rec.fresh = r, 0, rec.fresh[:0]
-	rec.number += 2
+func (rec *recorder) beginRun(r *runner) { rec.of, rec.same = r, 0 }
+
+// asked returns how many questions the run has asked.
+func (rec *recorder) asked() int { return rec.same + len(rec.fresh) }
+
+// position returns the position of a question in what the run has asked.
+func (rec *recorder) position(q *question) (at int, asked bool) {
+	return int(q.stamp) - int(rec.number) - 1, q.stamp > rec.number
 }
 
 // endBlocks gives up what is left of the blocks: the next node runs other functions.
@@ -130,57 +136,63 @@ func (c *core) endBlocks() {
 // recordQuestion records that the run asks.
 func (rec *recorder) recordQuestion(a asked) {
 	q := a.base()
-	if q.stamp&^1 == rec.number {
+	if q.stamp > rec.number {
 		return
 	}
 	if asks := rec.of.asks; len(rec.fresh) == 0 && rec.same < len(asks) && asks[rec.same].of == a {
 		rec.same++
-		q.stamp = rec.number + 1
-		return
+	} else {
+		rec.fresh = append(rec.fresh, ask{a, -1})
 	}
-	q.stamp = rec.number
-	rec.fresh = append(rec.fresh, a)
+	q.stamp = rec.number + uint32(rec.asked())
 }
 
-// endRun links the questions of the run with its entry, and unlinks those that were not asked
-// again.
+// endRun links the questions of the run with its entry, in the order in which they were asked, and
+// unlinks those that were not asked again.
 func (c *core) endRun(node, row int32) {
 	rec := &c.rec
-	r := rec.of
-	rec.of = nil
-	if rec.same == len(r.asks) && len(rec.fresh) == 0 {
+	r, same, fresh := rec.of, rec.same, rec.fresh
+	if same < len(r.asks) || len(fresh) > 0 {
+		// Those that were asked again keep their place in the question's list.
+		for _, a := range r.asks[same:] {
+			if at, again := rec.position(a.of.base()); again {
+				fresh[at-same].at = a.at
+			} else {
+				c.leave(a)
+			}
+		}
+		r.resize(same, same+len(fresh), c)
+		for _, a := range fresh {
+			r.asks = append(r.asks, c.linked(a, asker{node, row, int32(len(r.asks))}, len(fresh)))
+		}
+	}
+	rec.number += uint32(rec.asked())
+	clear(fresh)
+	rec.of, rec.fresh = nil, fresh[:0]
+}
+
+// resize keeps the first questions, and makes room for others.
+func (r *runner) resize(keep, need int, c *core) {
+	if cap(r.asks) < need || cap(r.asks) > 2*need+8 {
+		r.asks = append(c.askBlock.room(need, c.coming), r.asks[:keep]...)
 		return
 	}
-	old := slices.Clone(r.asks[rec.same:])
-	if need := rec.same + len(rec.fresh); cap(r.asks) < need || cap(r.asks) > 2*need+8 {
-		r.asks = append(c.askBlock.room(need, c.coming), r.asks[:rec.same]...)
-	} else {
-		clear(r.asks[rec.same:])
-		r.asks = r.asks[:rec.same]
+	clear(r.asks[keep:])
+	r.asks = r.asks[:keep]
+}
+
+// linked links a question with one who asks it, if it is not linked yet. There are so many fresh
+// questions.
+func (c *core) linked(a ask, by asker, fresh int) ask {
+	q := a.of.base()
+	if a.at >= 0 {
+		q.askers[a.at].at = by.at
+		return a
 	}
-	// Those of the old ones that were asked again keep their place in the question's list.
-	for i, a := range old {
-		if q := a.of.base(); q.stamp == rec.number {
-			q.stamp++
-			q.askers[a.at].at = int32(len(r.asks))
-			r.asks = append(r.asks, a)
-			old[i].of = nil
-		}
+	if q.askers == nil {
+		q.askers = c.askerBlock.room(1, c.coming*fresh)
 	}
-	for _, a := range rec.fresh {
-		if q := a.base(); q.stamp == rec.number {
-			q.stamp++
-			if q.askers == nil {
-				q.askers = c.askerBlock.room(1, c.coming*len(rec.fresh))
-			}
-			q.askers = append(q.askers, asker{node: node, row: row, at: int32(len(r.asks))})
-			r.asks = append(r.asks, ask{of: a, at: int32(len(q.askers) - 1)})
-		}
-	}
-	for _, a := range old {
-		if a.of != nil {
-			c.leave(a)
-		}
-	}
-	clear(rec.fresh)
+	q.askers = append(q.askers, by)
+	a.at = int32(len(q.askers) - 1)
+	return a
 }

@@ -186,3 +186,28 @@ func TestAQuestionAboutAnAbsentKeyIsForgottenWithItsLastAsker(t *testing.T) {
 	assert.Empty(t, a.c.absent)
 	assert.Equal(t, []string{"out x"}, g.Explain("a", "p").AskedBy)
 }
+
+func TestTheLinksOfAnEntryAreInTheOrderInWhichItsLastRunHasAsked(t *testing.T) {
+	g := New[world]("g")
+	a := sourceA(g)
+	Map(sourceB(g), "out", func(r *Reader, _ string, x item) (n int, err error) {
+		for _, k := range x.Ref {
+			y, _ := a.Get(r, string(k))
+			n += y.N
+		}
+		return n, nil
+	})
+	items := []item{{Key: "p"}, {Key: "q"}, {Key: "r"}}
+	for _, keys := range []string{"pqr", "rqp", "prq", "qzpr", "zq", "zpqy", "", "rp", "pqr"} {
+		update(t, g, world{A: items, B: []item{{"x", keys, 1}, {"y", "rqzp", 1}}})
+		var want []string
+		for _, k := range keys {
+			text := "a " + string(k)
+			if k > 'r' {
+				text += " (absent)"
+			}
+			want = append(want, text)
+		}
+		assert.Equal(t, want, g.Explain("out", "x").LookedUp, keys)
+	}
+}

@@ -84,7 +84,7 @@ func (a *auditor) askers() {
 
 func (c *collection[K, V]) auditAnswers(a *auditor) {
 	valid, invalid := 0, 0
-	rows := c.table.rowsNow()
+	rows := c.rowsNow()
 	for row, e := range c.entries {
 		if e == nil {
 			continue
@@ -93,6 +93,9 @@ func (c *collection[K, V]) auditAnswers(a *auditor) {
 			a.wrong("an entry of %s is in row %d and says %d", c.name, row, e.row)
 		}
 		a.question(e, false)
+		if _, printed := c.prints[e.row]; printed != (c.printed && c.c.printing() && e.cell != nil && e.cell.fault == nil) {
+			a.wrong("%s has a fingerprint of row %d: %v", c.name, row, printed)
+		}
 		if e.cell == nil {
 			if len(e.askers) > 0 && c.kind != "Compute" {
 				a.wrong("an entry of %s that is not there has askers", c.name)
@@ -107,6 +110,9 @@ func (c *collection[K, V]) auditAnswers(a *auditor) {
 		} else {
 			valid++
 		}
+	}
+	if len(c.prints) > c.valid {
+		a.wrong("%s has fingerprints of what is gone", c.name)
 	}
 	if valid != c.valid || invalid != c.invalid {
 		a.wrong("%s has %d and %d entries, and counts %d and %d", c.name, valid, invalid, c.valid, c.invalid)
@@ -124,13 +130,18 @@ func (c *collection[K, V]) auditAnswers(a *auditor) {
 }
 
 // rowsNow returns the rows of all keys. It changes nothing: a table without a map gets none.
-func (t *table[K]) rowsNow() map[K]int32 {
+func (c *collection[K, V]) rowsNow() map[K]int32 {
+	t := c.table
 	if t.rows != nil {
 		return t.rows
 	}
 	rows := map[K]int32{}
 	for _, row := range slices.Concat(t.order, t.added) {
-		if !slices.Contains(t.left, row) {
+		switch {
+		case slices.Contains(t.left, row):
+		case c.owner && c.entries[row].cell == nil: // of a value that there is none of
+			rows[*new(K)] = row
+		default:
 			rows[t.keyAt(row)] = row
 		}
 	}
@@ -139,7 +150,7 @@ func (t *table[K]) rowsNow() map[K]int32 {
 
 func (c *collection[K, V]) auditTable(a *auditor) {
 	t := c.table
-	rows := t.rowsNow()
+	rows := c.rowsNow()
 	if len(rows)+len(t.free)+len(t.dropped) != int(t.size) {
 		a.wrong("%s has %d rows: %d used, %d free, %d dropped", c.name, t.size, len(rows), len(t.free), len(t.dropped))
 	}
@@ -168,7 +179,7 @@ func (c *collection[K, V]) auditTable(a *auditor) {
 	}
 }
 
-func (n *flat[K, J, W]) auditAnswers(a *auditor) {
+func (n *flat[K, J, V, W]) auditAnswers(a *auditor) {
 	n.collection.auditAnswers(a)
 	for k, q := range n.reasons {
 		a.question(q, true)
@@ -179,26 +190,45 @@ func (n *flat[K, J, W]) auditAnswers(a *auditor) {
 }
 
 func (m *mapped[K, V, W]) auditRuns(a *auditor) {
-	if len(m.dirty) > 0 {
-		a.wrong("%s has dirty rows after the Update", m.name)
-	}
+	m.audit(a, &m.header)
 	for row, e := range m.runs {
-		there := row < len(m.in.entries) && m.in.entries[row] != nil && m.in.entries[row].cell != nil
-		if (e != nil) != there || (e != nil) != (m.entries[row] != nil) {
-			a.wrong("row %d of %s is used (%v), of its input (%v)", row, m.name, e != nil, there)
-		}
-		if e != nil {
-			a.runner(&m.header, int32(row), &e.runner)
+		if (e != nil) != (m.entries[row] != nil) {
+			a.wrong("row %d of %s has a run (%v), and no entry", row, m.name, e != nil)
 		}
 	}
-	for row := len(m.runs); row < len(m.in.entries); row++ {
-		if x := m.in.entries[row]; x != nil && x.cell != nil {
-			a.wrong("%s has no row %d", m.name, row)
+}
+
+func (n *flat[K, J, V, W]) auditRuns(a *auditor) {
+	n.audit(a, &n.header)
+	put := 0
+	for row, b := range n.runs {
+		if b == nil {
+			continue
+		}
+		put += len(b.put)
+		for _, e := range b.put {
+			if e.cell == nil || n.entries[e.row] != e || e.cell.key.From != n.in.entries[row].cell.key {
+				a.wrong("row %d of %s has put an entry that is gone, or of another row", row, n.name)
+			}
 		}
 	}
-	for row := range m.prints {
-		if m.runs[row] == nil {
-			a.wrong("%s has a fingerprint of what is gone", m.name)
+	if put != n.valid+n.invalid {
+		a.wrong("%s has %d entries, and its runs have put %d", n.name, n.valid+n.invalid, put)
+	}
+}
+
+func (n *runsOf[K, V, R, P]) audit(a *auditor, h *header) {
+	if len(n.dirty) > 0 {
+		a.wrong("%s has dirty rows after the Update", h.name)
+	}
+	for row := range max(len(n.runs), len(n.in.entries)) {
+		there := row < len(n.in.entries) && n.in.entries[row] != nil && n.in.entries[row].cell != nil
+		runs := row < len(n.runs) && n.runs[row] != nil
+		if runs != there {
+			a.wrong("row %d of %s is used (%v), of its input (%v)", row, h.name, runs, there)
+		}
+		if runs {
+			a.runner(h, int32(row), n.runs[row].self())
 		}
 	}
 }

@@ -91,7 +91,6 @@ func (s *source[K, T]) evaluate() {}
 
 func (s *source[K, T]) reset() {
 	s.collection.reset()
-	*s.table = *newOrder(s.table.compare, s.table.keyAt)
 	s.last, s.aligned = nil, true
 }
 
@@ -328,4 +327,30 @@ func isNil[T any](v T) bool {
 		return true
 	}
 	return false
+}
+
+func (s *source[K, T]) checks() int { return len(s.last) }
+
+// check runs the function of the keys for an element of the last slice.
+func (s *source[K, T]) check(i int) *finding {
+	v := s.last[i]
+	if isNil(v) {
+		return nil
+	}
+	run := func() (o outcome) {
+		var k K
+		o.err = s.called(func() error {
+			k = s.key(v)
+			return nil
+		})
+		o.val = k
+		return o
+	}
+	kept := outcome{err: ErrNone}
+	if s.aligned {
+		kept = outcome{val: s.entries[s.table.sorted()[i]].cell.key}
+	} else if o := run(); o.err == nil && s.find(o.val.(K)) != nil {
+		kept = o
+	}
+	return compared(s.name, "", run, kept, func(a, b K) bool { return a == b })
 }

@@ -7,40 +7,82 @@ import "slices"
 // the other without a search. The row of a key that is gone is given to another key in the next
 // Update at the earliest: everything that reads the collection has seen the departure by then.
 type table[K comparable] struct {
-	// rows finds the row of a key. Nil: nobody has asked for a key yet, and there is an order.
+	// rows finds the row of a key. Nil: the order finds it.
 	rows    map[K]int32
 	size    int32   // rows that were ever given
 	free    []int32 // to be given
 	dropped []int32 // in this Update
 	left    []int32 // rows that are in order, and whose keys are gone
-	// order has the rows in the order of their keys. Nil: nobody has asked for it yet, and there
-	// are rows.
+	// order has the rows in the order of their keys. Nil: nobody has asked for it yet, and rows is
+	// not nil.
 	order   []int32
 	added   []int32 // since the order was made
+	at      int     // where the last search has ended, in order
+	far     int     // searches that have not ended near the one before
 	keyAt   func(row int32) K
 	compare func(a, b K) int
 }
 
 func newTable[K comparable](compare func(a, b K) int, keyAt func(int32) K) *table[K] {
-	return &table[K]{rows: make(map[K]int32), compare: compare, keyAt: keyAt}
-}
-
-// newOrder is a table whose owner goes by the order, and needs no search for a key.
-func newOrder[K comparable](compare func(a, b K) int, keyAt func(int32) K) *table[K] {
 	return &table[K]{order: []int32{}, compare: compare, keyAt: keyAt}
 }
 
-// row finds the row of a key.
+// row finds the row of a key. Most of those who search go through keys in order themselves. Then
+// the key is near the last one, and needs no map. A map is made after some searches elsewhere: one
+// for eight keys, so that it costs a search no more than they do.
 func (t *table[K]) row(k K) (row int32, found bool) {
-	if t.rows == nil {
-		order := t.sorted()
-		t.rows = make(map[K]int32, len(order))
-		for _, row := range order {
+	if t.rows == nil && len(t.added)+len(t.left) > 0 {
+		t.index()
+		t.order, t.added, t.left = nil, nil, nil
+	}
+	if t.rows != nil {
+		row, found = t.rows[k]
+		return row, found
+	}
+	if len(t.order) == 0 {
+		return 0, false
+	}
+	if next := t.at + 1; next < len(t.order) && t.keyAt(t.order[next]) == k {
+		t.at = next
+		return t.order[next], true
+	}
+	at, found, near := t.near(k)
+	if !near {
+		if t.far++; 8*t.far > len(t.order)+64 {
+			t.index()
+			return t.row(k)
+		}
+		at, found = slices.BinarySearchFunc(t.order, k, func(row int32, k K) int { return t.compare(t.keyAt(row), k) })
+	}
+	if !found {
+		t.at = max(at-1, 0)
+		return 0, false
+	}
+	t.at = at
+	return t.order[at], true
+}
+
+// near searches for a key where the last search has ended, and a few keys behind that.
+func (t *table[K]) near(k K) (at int, found, near bool) {
+	for at = t.at; at < min(t.at+4, len(t.order)); at++ {
+		if c := t.compare(t.keyAt(t.order[at]), k); c >= 0 {
+			return at, c == 0, c == 0 || at > t.at
+		}
+	}
+	return at, false, at > t.at && at == len(t.order)
+}
+
+// index makes the map.
+func (t *table[K]) index() {
+	if len(t.left) > 0 {
+		t.sorted()
+	}
+	t.rows = make(map[K]int32, len(t.order)+len(t.added))
+	for _, list := range [][]int32{t.order, t.added} {
+		for _, row := range list {
 			t.rows[t.keyAt(row)] = row
 		}
 	}
-	row, found = t.rows[k]
-	return row, found
 }
 
 // add gives a row to a new key.
@@ -54,7 +96,9 @@ func (t *table[K]) add(k K) int32 {
 	if t.rows != nil {
 		t.rows[k] = row
 	}
-	if t.order != nil {
+	if n := len(t.order); t.order != nil && len(t.added)+len(t.left) == 0 && (n == 0 || t.compare(t.keyAt(t.order[n-1]), k) < 0) {
+		t.order, t.at = append(t.order, row), n
+	} else if t.order != nil {
 		t.added = append(t.added, row)
 	}
 	return row
@@ -93,14 +137,14 @@ func (t *table[K]) sorted() []int32 {
 		t.added = emptied(t.added)
 		return t.order
 	}
-	if len(t.left) > 0 {
-		gone := make(map[int32]struct{}, len(t.left))
-		for _, row := range t.left {
-			gone[row] = struct{}{}
+	if n := len(t.left); n > 0 {
+		slices.Sort(t.left)
+		left := func(row int32) bool { _, is := slices.BinarySearch(t.left, row); return is }
+		if n == 1 {
+			left = func(row int32) bool { return row == t.left[0] }
 		}
-		t.left = t.left[:0]
-		left := func(row int32) bool { _, is := gone[row]; return is }
 		t.order, t.added = slices.DeleteFunc(t.order, left), slices.DeleteFunc(t.added, left)
+		t.left = emptied(t.left)
 	}
 	if len(t.added) > 0 {
 		t.sort(t.added)

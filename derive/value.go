@@ -26,10 +26,9 @@ type only struct{}
 // value is the node behind a [Value]: a collection of at most one entry.
 type value[T any] struct {
 	collection[only, T]
-	one   *one[T]
-	f     func(*Reader) (T, error) // nil: an input
-	list  []int32
-	print uint64
+	one  *one[T]
+	f    func(*Reader) (T, error) // nil: an input
+	list []int32
 }
 
 // one is the entry of a value. It is asked also while it has no value.
@@ -64,7 +63,7 @@ func Input[S, T any](g *Graph[S], name string, field func(*S) T, o ...Option[T])
 // All else is as with [Map].
 func Compute[T any](g Any, name string, f func(*Reader) (T, error), o ...Option[T]) Value[T] {
 	v := &value[T]{f: f}
-	v.equal = equalOf(o)
+	v.equal, v.printed = equalOf(o), true
 	v.declare(g.graph(), "Compute", name)
 	if f == nil {
 		v.c.wrong("%q has no function", name)
@@ -90,6 +89,8 @@ func (v *value[T]) reset() {
 
 func (v *value[T]) runner(int32) *runner { return &v.one.runner }
 
+func (v *value[T]) rowKey(int32) string { return "" }
+
 func (v *value[T]) queue(row int32) { v.list = append(v.list, row) }
 
 func (v *value[T]) evaluate() {
@@ -105,12 +106,30 @@ func (v *value[T]) evaluate() {
 		}
 		return err
 	})
-	if v.c.printing() && !(err == nil && same) {
-		v.print = fingerprint(out)
-	}
-	if v.result(&v.one.entry, only{}, out, err, same) {
+	another := v.result(&v.one.entry, only{}, out, err, same)
+	if v.counts.ran(&v.one.runner, another); another {
 		v.c.answered(v.one, v.one)
-	} else {
-		v.counts.wasted(&v.one.runner)
 	}
+}
+
+func (v *value[T]) checks() int {
+	if v.f == nil {
+		return 0
+	}
+	return 1
+}
+
+func (v *value[T]) check(int) *finding {
+	if f := v.changedAfter(&v.one.entry); f != nil {
+		return f
+	}
+	return compared(v.name, "", func() (o outcome) {
+		var out T
+		o.err = v.rerun(func(r *Reader) (err error) {
+			out, err = v.f(r)
+			return err
+		})
+		o.val = out
+		return o
+	}, keptOf(v.one.cell), v.equal)
 }

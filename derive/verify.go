@@ -182,37 +182,6 @@ func compared[V any](node, key string, run func() outcome, kept outcome, equal f
 	return nil
 }
 
-func (m *mapped[K, V, W]) checks() int { return len(m.runs) }
-
-func (m *mapped[K, V, W]) check(row int) *finding {
-	e := m.runs[row]
-	if e == nil {
-		return nil
-	}
-	in := m.in.entries[row].cell
-	key := keyText(in.key)
-	if print, has := m.prints[int32(row)]; has && e.cell != nil && e.cell.fault == nil && fingerprint(e.cell.val) != print {
-		return &finding{node: m.name, key: key, changed: true}
-	}
-	run := func() (o outcome) {
-		var out W
-		o.err = m.rerun(func(r *Reader) (err error) {
-			if in.fault != nil {
-				return m.in.errorOf(in)
-			}
-			out, err = m.f(r, in.key, in.val)
-			return err
-		})
-		o.val = out
-		return o
-	}
-	equal := m.equal
-	if m.alike != nil {
-		equal = m.alike
-	}
-	return compared(m.name, key, run, keptOf(e.cell), equal)
-}
-
 // keptOf returns what an entry has.
 func keptOf[K comparable, V any](x *cell[K, V]) outcome {
 	switch {
@@ -224,34 +193,32 @@ func keptOf[K comparable, V any](x *cell[K, V]) outcome {
 	return outcome{val: x.val}
 }
 
-func (v *value[T]) checks() int {
-	if v.f == nil {
-		return 0
-	}
-	return 1
-}
-
-func (v *value[T]) check(int) *finding {
-	x := v.one.cell
-	if x != nil && x.fault == nil && v.c.printing() && fingerprint(x.val) != v.print {
-		return &finding{node: v.name, changed: true}
-	}
-	run := func() (o outcome) {
-		var out T
-		o.err = v.rerun(func(r *Reader) (err error) {
-			out, err = v.f(r)
-			return err
-		})
-		o.val = out
-		return o
-	}
-	return compared(v.name, "", run, keptOf(x), v.equal)
-}
-
 var seed = maphash.MakeSeed()
 
 // fingerprint is a hash of all that a value holds and points to.
 func fingerprint(v any) uint64 { return maphash.String(seed, dump.ForHash(v)) }
+
+// print keeps a hash of a value that a function has returned.
+func (c *collection[K, V]) print(row int32, x *cell[K, V]) {
+	switch {
+	case !c.printed || !c.c.printing():
+	case x == nil || x.fault != nil:
+		delete(c.prints, row)
+	default:
+		if c.prints == nil {
+			c.prints = make(map[int32]uint64)
+		}
+		c.prints[row] = fingerprint(x.val)
+	}
+}
+
+// changedAfter tells that the value of an entry was changed after a function had returned it.
+func (c *collection[K, V]) changedAfter(e *entry[K, V]) *finding {
+	if print, has := c.prints[e.row]; has && fingerprint(e.cell.val) != print {
+		return &finding{node: c.name, key: keyText(e.cell.key), changed: true}
+	}
+	return nil
+}
 
 // difference returns the path at which two values differ first.
 func difference(a, b reflect.Value, path string, depth int) string {

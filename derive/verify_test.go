@@ -196,7 +196,7 @@ func TestVerifyFindsAValueThatWasChangedAfterItWasReturned(t *testing.T) {
 		"m x": func(g *Graph[world], v []int) {
 			Map(sourceA(g), "m", func(*Reader, string, item) ([]int, error) { return v, nil })
 		},
-		"f x": func(g *Graph[world], v []int) {
+		"f x/1": func(g *Graph[world], v []int) {
 			FlatMap(sourceA(g), "f", func(_ *Reader, _ string, _ item, put func(int, []int)) error { put(1, v); return nil })
 		},
 		"c": func(g *Graph[world], v []int) { Compute(g, "c", func(*Reader) ([]int, error) { return v, nil }) },

@@ -53,7 +53,10 @@ func fromOrder[K, J comparable](inputs func(a, b K) int) (func(a, b From[K, J]) 
 }
 
 func compareNames(a, b types.NamespacedName) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	if a.Namespace != b.Namespace {
+		return strings.Compare(a.Namespace, b.Namespace)
+	}
+	return strings.Compare(a.Name, b.Name)
 }
 
 // hasOrder is an error for a type whose values have no order that is the same in each process.
@@ -146,4 +149,84 @@ func appendParts(parts *[]string, v reflect.Value) {
 	default:
 		*parts = append(*parts, v.Type().String())
 	}
+}
+
+// Option is an option of a node whose values are of type V.
+type Option[V any] func(*options[V])
+
+type options[V any] struct{ equal func(a, b V) bool }
+
+// Equal sets when two values of a node count as the same. A result that equals the last one is
+// dropped, and nothing that reads the entry runs. The function must tell apart whatever a reader
+// of the value uses.
+//
+// Without this option values are equal by the method Equal(V) bool of their type V, which may be
+// an interface, if V has one. It is not called if one of them is nil, or is a pointer that is nil.
+// Numbers, strings, bools, and arrays and structs of these are compared by ==. All other values are
+// compared by [reflect.DeepEqual], for which a function and a NaN equal nothing: a program that
+// returns these does work for nothing, shows nothing wrong, and cannot be verified.
+func Equal[V any](equal func(a, b V) bool) Option[V] {
+	return func(o *options[V]) { o.equal = equal }
+}
+
+func equalOf[V any](given []Option[V]) func(a, b V) bool {
+	var o options[V]
+	for _, set := range given {
+		set(&o)
+	}
+	if o.equal != nil {
+		return o.equal
+	}
+	type comparer interface{ Equal(other V) bool }
+	t := reflect.TypeFor[V]()
+	switch {
+	case t.Implements(reflect.TypeFor[comparer]()):
+		return func(a, b V) bool {
+			if isNilPointer(a) || isNilPointer(b) {
+				return any(a) == any(b)
+			}
+			return any(a).(comparer).Equal(b)
+		}
+	case isPlain(t):
+		return func(a, b V) bool { return any(a) == any(b) }
+	}
+	return func(a, b V) bool { return reflect.DeepEqual(a, b) }
+}
+
+// isNilPointer tells whether a value is a pointer that is nil, or an interface without a value.
+func isNilPointer(v any) bool {
+	r := reflect.ValueOf(v)
+	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
+}
+
+// sameOf tells whether an element of a list of the snapshot is the one it was. A pointer is the
+// same if it points to the same object: what is delivered is not written to (G10).
+func sameOf[T any]() func(a, b T) bool {
+	switch reflect.TypeFor[T]().Kind() {
+	case reflect.Pointer:
+		return func(a, b T) bool { return any(a) == any(b) }
+	case reflect.Map:
+		return func(a, b T) bool {
+			return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+		}
+	}
+	return equalOf[T](nil)
+}
+
+// isPlain tells whether == compares the whole value: there is no pointer in it.
+func isPlain(t reflect.Type) bool {
+	switch k := t.Kind(); {
+	case reflect.Bool <= k && k <= reflect.Complex128, k == reflect.String:
+		return true
+	case k == reflect.Array:
+		return isPlain(t.Elem())
+	case k == reflect.Struct:
+		for i := range t.NumField() {
+			if !isPlain(t.Field(i).Type) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }
