@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"io"
 
 	"github.com/kates-go/kates/bench/internal/campaign"
@@ -15,26 +13,23 @@ import (
 // builds measures first builds of programs, and adds the results to the existing ones. It runs in
 // the folder of this module.
 func builds(ctx context.Context, args []string, _, stderr io.Writer) error {
-	flags := flag.NewFlagSet("builds", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := newFlags("builds", stderr)
 	runs := flags.Int("runs", 1, "how often everything is built")
-	note := flags.String("note", "", "what RESULTS.md says about the circumstances")
-	out := flags.String("out", ".", "folder of the results")
-	if err := flags.Parse(args); err != nil {
+	var note string
+	if err := flags.parseMeasuring(args, &note); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	if flags.smoke {
+		*runs = 1
 	}
 	if *runs < 1 {
 		return errors.New("runs must be above zero")
 	}
-	return add(*out, "", func(r *report.Results) error {
-		measured, err := campaign.Builds(ctx, firstbuild.Programs, *runs, ".", stderr)
-		measured.Note = *note
-		r.Put(report.Builds, measured)
-		return err
-	}, func(r *report.Results) error { return report.Check(r.Apart[report.Builds]) })
+	return addApart(ctx, report.Builds, flags.out, "", *runs, func(ctx context.Context, runs int) (*report.Results, error) {
+		measured, err := campaign.Builds(ctx, firstbuild.Programs, runs, ".", stderr)
+		measured.Note = note
+		return measured, err
+	})
 }
 
 // buildTitles returns the programs' names for people, in order.

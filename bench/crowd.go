@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -19,8 +18,7 @@ import (
 // are asked for, and adds the results to the existing ones.
 func crowd(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o := campaign.CrowdOptions{Log: stderr}
-	flags := flag.NewFlagSet("crowd", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := newFlags("crowd", stderr)
 	flags.IntVar(&o.Pods, "pods", 1_000_000, "number of pods")
 	flags.IntVar(&o.Runs, "runs", 3, "how often everything is measured")
 	flags.IntVar(&o.Refreshes, "refreshes", 21, "refreshes after one change, per run")
@@ -30,21 +28,15 @@ func crowd(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.IntVar(&o.Cores, "cores", 0, "cores of a consumer (default: all)")
 	flags.StringVar(&o.ProfileTo, "profile-to", "", "folder for profiles of the first snapshots and of the events (default: none)")
 	consumers := flags.String("consumers", "kates,kates-lite,informers", "which consumers: of typed objects, in protobuf")
-	flags.StringVar(&o.Note, "note", "", "what RESULTS.md says about the circumstances")
-	out := flags.String("out", ".", "folder of the results")
-	smoke := flags.Bool("smoke", false, "tiny numbers, to see that everything works")
 	serve := flags.Bool("serve", false, "run the server (the command starts itself so)")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.parseMeasuring(args, &o.Note); err != nil {
 		return err
 	}
-	if *smoke {
+	if flags.smoke {
 		o.Pods, o.Runs, o.Refreshes, o.Rate, o.Lasts, o.Settle = 3000, 1, 2, 500, time.Second, time.Second
 	}
 	if o.Pods < 1 || o.Pods >= 100_000_000 || o.Runs < 1 || o.Refreshes < 1 || o.Rate < 0 || o.Lasts < 0 || o.Cores < 0 {
 		return errors.New("pods, runs and refreshes must be above zero, and pods have eight digits")
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	if *serve {
 		return replay.ServeCrowd(o.Pods, os.Stdin, stdout)
@@ -60,9 +52,5 @@ func crowd(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		return addresses[0], end, nil
 	}
-	return add(*out, o.ProfileTo, func(r *report.Results) error {
-		measured, err := campaign.Crowd(ctx, o)
-		r.Put(report.Crowd, measured)
-		return err
-	}, func(r *report.Results) error { return report.Check(r.Apart[report.Crowd]) })
+	return addApart(ctx, report.Crowd, flags.out, o.ProfileTo, o, campaign.Crowd)
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"io"
 	"os"
 
@@ -16,8 +14,7 @@ import (
 // derivedOptions parses the flags of derive.
 func derivedOptions(args []string, stderr io.Writer) (o campaign.DerivedOptions, out string, err error) {
 	sizes := numbers{10_000, 100_000}
-	flags := flag.NewFlagSet("derive", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := newFlags("derive", stderr)
 	flags.Var(&sizes, "sizes", "numbers of objects of each kind in a routing table")
 	flags.IntVar(&o.Pods, "pods", 10_000, "number of pods that policies select")
 	flags.IntVar(&o.Policies, "policies", 500, "number of policies")
@@ -26,23 +23,17 @@ func derivedOptions(args []string, stderr io.Writer) (o campaign.DerivedOptions,
 	flags.IntVar(&o.Changes, "changes", 1000, "changes of each kind that are measured then")
 	flags.IntVar(&o.Slow, "slow", 6, "how many of those that take long: of a plain loop, and of a policy of all pods")
 	flags.StringVar(&o.Krt, "krt", "", "program of the module krt (default: it is not measured)")
-	flags.StringVar(&o.Note, "note", "", "what RESULTS.md says about the circumstances")
-	flags.StringVar(&out, "out", ".", "folder of the results")
-	smoke := flags.Bool("smoke", false, "tiny numbers, to see that everything works")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.parseMeasuring(args, &o.Note); err != nil {
 		return o, "", err
 	}
-	if flags.NArg() > 0 {
-		return o, "", fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	if *smoke {
+	if flags.smoke {
 		sizes, o.Pods, o.Policies, o.Runs, o.Checked, o.Changes, o.Slow = numbers{200}, 600, 30, 1, 6, 30, 2
 	}
 	o.Sizes, o.Log = sizes, stderr
 	if len(o.Sizes) == 0 || o.Policies < 2 || o.Pods < o.Policies || o.Runs < 1 || o.Checked < 1 || o.Changes < 1 || o.Slow < 1 {
 		return o, "", errors.New("sizes, runs and changes must be above zero, and there are two policies at least, and no more than pods")
 	}
-	return o, out, nil
+	return o, flags.out, nil
 }
 
 // deriving measures programs that keep results up to date, and adds the results to the existing
@@ -52,19 +43,12 @@ func deriving(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return add(out, "", func(r *report.Results) error {
-		measured, err := campaign.Derived(ctx, o)
-		r.Put(report.Derived, measured)
-		return err
-	}, func(r *report.Results) error { return report.Check(r.Apart[report.Derived]) })
+	return addApart(ctx, report.Derived, out, "", o, campaign.Derived)
 }
 
 // contend is the process of one of them.
 func contend(_ context.Context, args []string, stdout, _ io.Writer) error {
-	if len(args) != 1 {
-		return errors.New("derived: name one contender")
-	}
-	name, err := derived.ByName(args[0])
+	name, err := named("derived: name one contender", args, derived.ByName)
 	if err != nil {
 		return err
 	}

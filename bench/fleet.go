@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,8 +16,7 @@ import (
 // manyClusters measures a fleet of simulated clusters, which are in a process of their own, and
 // prints the rows of a table.
 func manyClusters(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("fleet", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := newFlags("fleet", stderr)
 	clusters := flags.Int("clusters", 200, "number of clusters")
 	hung := flags.Int("hung", 20, "how many of them accept connections and never answer")
 	objects := flags.Int("objects", 50, "objects of each of two kinds, per cluster")
@@ -26,7 +24,7 @@ func manyClusters(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	deadline := flags.Duration("deadline", 5*time.Second, "how long the first snapshot waits for a cluster")
 	idle := flags.Duration("idle", 30*time.Second, "time in which nothing changes")
 	serve := flags.Bool("serve", false, "run the servers (the command starts itself so)")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.parse(args); err != nil {
 		return err
 	}
 	if *clusters <= *hung || *hung < 0 || *objects < 1 || *changes < 1 {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"time"
@@ -16,8 +15,7 @@ import (
 
 // gatewayOptions parses the flags of gateway.
 func gatewayOptions(args []string, stderr io.Writer) (o campaign.GatewayOptions, out string, err error) {
-	flags := flag.NewFlagSet("gateway", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := newFlags("gateway", stderr)
 	flags.IntVar(&o.Ingresses, "ingresses", 1000, "number of Ingresses, each with two Services")
 	flags.IntVar(&o.Endpoints, "endpoints", 10, "endpoints of each Service")
 	flags.IntVar(&o.Rate, "rate", 200, "changes per second")
@@ -25,18 +23,12 @@ func gatewayOptions(args []string, stderr io.Writer) (o campaign.GatewayOptions,
 	flags.IntVar(&o.Runs, "runs", 3, "how often everything is measured")
 	flags.DurationVar(&o.Settle, "settle", 3*time.Second, "how long a gateway may rest after its start")
 	flags.DurationVar(&o.Patience, "patience", 5*time.Minute, "how long anything may take")
-	flags.StringVar(&o.Note, "note", "", "what RESULTS.md says about the circumstances")
 	flags.StringVar(&o.ProfileTo, "profiles", "", "folder for CPU and heap profiles of the time of changes (default: none)")
 	names := flags.String("gateways", "", "which gateways (default: all)")
-	flags.StringVar(&out, "out", ".", "folder of the results")
-	smoke := flags.Bool("smoke", false, "tiny numbers, to see that everything works")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.parseMeasuring(args, &o.Note); err != nil {
 		return o, "", err
 	}
-	if flags.NArg() > 0 {
-		return o, "", fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	if o.Log = stderr; *smoke {
+	if o.Log = stderr; flags.smoke {
 		o.Ingresses, o.Endpoints, o.Rate, o.Lasts, o.Runs, o.Settle, o.Patience = 20, 3, 40, 2*time.Second, 1, 100*time.Millisecond, 2*time.Minute
 	}
 	if o.Ingresses < 1 || o.Endpoints < 1 || o.Rate < 1 || o.Runs < 1 || o.Settle < 0 || o.Patience <= 0 {
@@ -49,7 +41,7 @@ func gatewayOptions(args []string, stderr io.Writer) (o campaign.GatewayOptions,
 		return o, "", fmt.Errorf("there are %d changes: there must be 20 at least, one of which is of an Ingress", n)
 	}
 	o.Gateways, err = gateway.Select(*names)
-	return o, out, err
+	return o, flags.out, err
 }
 
 // gateways measures gateways, and adds the results to the existing ones.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,8 +16,7 @@ import (
 // prints the rows of a table. It fails if a snapshot is wrong or stale, if memory grows, or if the
 // server has not sent the events at their rate.
 func steadyLoad(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("load", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := newFlags("load", stderr)
 	var load steady.Load
 	flags.IntVar(&load.Objects, "objects", 1000, "objects of each of three kinds")
 	flags.IntVar(&load.Rate, "rate", 5000, "events per second, of all kinds")
@@ -27,14 +25,11 @@ func steadyLoad(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	flags.DurationVar(&load.Interval, "interval", time.Second, "least time between signals; the library's default is the default")
 	flags.DurationVar(&load.Stale, "stale", time.Second, "a snapshot is stale if it lacks an event that has been due for longer")
 	serve := flags.Bool("serve", false, "run the server (the command starts itself so)")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.parse(args); err != nil {
 		return err
 	}
 	if load.Objects < 1 || load.Rate < 1 || load.Lasts < time.Second || load.Reconcile < 0 || load.Interval < 0 || load.Stale < 0 {
 		return errors.New("there must be objects, events for a second at least, and no time below zero")
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	if *serve {
 		return replay.ServeSteady(load.Schedule, os.Stdin, stdout)

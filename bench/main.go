@@ -21,7 +21,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -88,8 +87,7 @@ type settings struct {
 // settingsOf parses these flags.
 func settingsOf(name string, args []string, stderr io.Writer) (o settings, err error) {
 	sizes, changes, cores := numbers{1000, 10000, 50000}, numbers{1, 10, 100, 1000}, numbers{1, 2, 4}
-	flags := flag.NewFlagSet(name, flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := newFlags(name, stderr)
 	flags.Var(&sizes, "sizes", "numbers of pods")
 	flags.Var(&changes, "changes", "numbers of changes that a refresh takes in")
 	flags.Var(&cores, "cores", "numbers of cores for the rate of events")
@@ -102,19 +100,14 @@ func settingsOf(name string, args []string, stderr io.Writer) (o settings, err e
 	flags.IntVar(&o.Events, "events", 60000, "events that are replayed for each number of cores")
 	flags.DurationVar(&o.Budget, "budget", 15*time.Second, "time for the refreshes, and for the latencies, of a slow consumer in a run")
 	flags.DurationVar(&o.Settle, "settle", 100*time.Millisecond, "time that a change has to reach a consumer before a refresh is timed")
-	flags.StringVar(&o.Note, "note", "", "what RESULTS.md says about the circumstances")
 	consumers := flags.String("consumers", "", "which consumers (default: all)")
-	flags.StringVar(&o.out, "out", ".", "folder of the results")
 	flags.BoolVar(&o.add, "add", false, "keep what the results there have of other sizes, and of events per second if -cores is empty")
-	smoke := flags.Bool("smoke", false, "tiny numbers, to see that everything works")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.parseMeasuring(args, &o.Note); err != nil {
 		return o, err
 	}
-	if flags.NArg() > 0 {
-		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
+	o.out = flags.out
 	o.Sizes, o.Changes, o.Cores, o.Log = sizes, changes, cores, stderr
-	if o.Strict = *smoke; o.Strict {
+	if o.Strict = flags.smoke; o.Strict {
 		o.Sizes, o.Changes, o.ChangesAt, o.Cores, o.Runs = []int{40}, []int{1, 10}, 40, []int{2}, 1
 		o.Updates, o.Refreshes, o.Latencies, o.Events, o.Settle = 60, 2, 3, 600, 50*time.Millisecond
 	}
@@ -159,10 +152,9 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error
 
 // again writes the report from the raw results.
 func again(_ context.Context, args []string, _, stderr io.Writer) error {
-	flags := flag.NewFlagSet("report", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := newFlags("report", stderr)
 	out := flags.String("out", ".", "folder of the results")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.parse(args); err != nil {
 		return err
 	}
 	r, err := report.ReadFrom(*out)
@@ -209,10 +201,7 @@ func serve[V any](
 	ctx context.Context, usage string, args []string, byName func(string) (V, error),
 	run func(context.Context, V, *rest.Config, io.Reader, io.Writer) error, stdout io.Writer,
 ) error {
-	if len(args) != 1 {
-		return errors.New(usage)
-	}
-	v, err := byName(args[0])
+	v, err := named(usage, args, byName)
 	if err != nil {
 		return err
 	}
@@ -221,4 +210,12 @@ func serve[V any](
 		return err
 	}
 	return run(ctx, v, config, os.Stdin, stdout)
+}
+
+// named returns the one that the only argument names.
+func named[V any](usage string, args []string, byName func(string) (V, error)) (v V, err error) {
+	if len(args) != 1 {
+		return v, errors.New(usage)
+	}
+	return byName(args[0])
 }

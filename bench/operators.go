@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,8 +16,7 @@ import (
 
 // operatorOptions parses the flags of operator.
 func operatorOptions(args []string, stderr io.Writer) (o campaign.OperatorOptions, out string, err error) {
-	flags := flag.NewFlagSet("operator", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := newFlags("operator", stderr)
 	flags.IntVar(&o.Roots, "roots", 5000, "number of roots, each of which owns five objects")
 	flags.IntVar(&o.Runs, "runs", 3, "how often everything is measured")
 	flags.IntVar(&o.Workers, "workers", 16, "reconciles at a time")
@@ -27,18 +25,12 @@ func operatorOptions(args []string, stderr io.Writer) (o campaign.OperatorOption
 	flags.IntVar(&o.Drift, "drift", 200, "owned objects that others change or delete, at once")
 	flags.DurationVar(&o.Quiet, "quiet", 2*time.Second, "how long an operator does nothing before it counts as idle")
 	flags.DurationVar(&o.Patience, "patience", 5*time.Minute, "how long anything may take")
-	flags.StringVar(&o.Note, "note", "", "what RESULTS.md says about the circumstances")
 	flags.StringVar(&o.ProfileTo, "profiles", "", "folder for CPU and heap profiles of each phase (default: none)")
 	names := flags.String("operators", "", "which operators (default: all)")
-	flags.StringVar(&out, "out", ".", "folder of the results")
-	smoke := flags.Bool("smoke", false, "tiny numbers, to see that everything works")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.parseMeasuring(args, &o.Note); err != nil {
 		return o, "", err
 	}
-	if flags.NArg() > 0 {
-		return o, "", fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	if o.Log = stderr; *smoke {
+	if o.Log = stderr; flags.smoke {
 		o.Roots, o.Runs, o.Changes, o.Paced, o.Drift = 30, 1, 10, 4, 12
 		o.Quiet, o.Patience = 500*time.Millisecond, time.Minute
 	}
@@ -49,7 +41,7 @@ func operatorOptions(args []string, stderr io.Writer) (o campaign.OperatorOption
 		return o, "", fmt.Errorf("there are %d roots: not so many can be changed, or drift", o.Roots)
 	}
 	o.Operators, err = operator.Select(*names)
-	return o, out, err
+	return o, flags.out, err
 }
 
 // operators measures operators, and adds the results to the existing ones.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -33,15 +32,14 @@ type recordedWorkload struct {
 // replayed plays recordings of a real API server as fast as a client of kates reads them, and
 // prints the rows of a table: how long it takes from the first snapshot to the last.
 func replayed(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := newFlags("replay", stderr)
 	folder := flags.String("recordings", filepath.Join("..", "testdata", "recordings"), "folder of the recordings")
 	runs := flags.Int("runs", 21, "how often each is played")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.parse(args); err != nil {
 		return err
 	}
-	if *runs < 1 || flags.NArg() > 0 {
-		return errors.New("the number of runs must be above zero, and there are no arguments")
+	if *runs < 1 {
+		return errors.New("the number of runs must be above zero")
 	}
 	if _, err := fmt.Fprintln(stdout, "| recording | moments | snapshots | median | per moment |\n|---|---|---|---|---|"); err != nil {
 		return err

@@ -113,7 +113,7 @@ func (s *server) do(c command) (a answer, err error) {
 		if s.workload, err = newWorkload(c, s.indexed); err != nil {
 			return a, err
 		}
-		a.CPU = s.begin()
+		a.CPU = s.firstResults()
 		a.Sums = []string{s.sum()}
 	case "check":
 		a.Sums, err = s.check(c.Changes)
@@ -132,9 +132,9 @@ func (s *server) do(c command) (a answer, err error) {
 	return a, err
 }
 
-// begin makes the first results some times, each time from nothing, and returns the median of the
-// CPU times.
-func (s *server) begin() float64 {
+// firstResults makes the first results some times, each time from nothing. It returns the median of
+// the CPU times.
+func (s *server) firstResults() float64 {
 	var all []float64
 	for range 3 {
 		s.forget()

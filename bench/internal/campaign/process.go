@@ -13,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/bench/internal/consumer"
 	"github.com/kates-go/kates/bench/internal/derived"
+	"github.com/kates-go/kates/bench/internal/dialog"
 	"github.com/kates-go/kates/bench/internal/gateway"
 	"github.com/kates-go/kates/bench/internal/operator"
 )
@@ -65,65 +66,41 @@ func startProgram(ctx context.Context, name, path string, env []string, args ...
 
 // ask sends a command and waits for its answer.
 func (p *process) ask(c consumer.Command) (consumer.Answer, error) {
-	if err := p.send(string(c.Do), c); err != nil {
-		return consumer.Answer{}, err
-	}
-	return p.answer()
+	return asked(p, string(c.Do), c, dialog.Receive[consumer.Answer])
 }
 
-// answer waits for an answer.
+// answer waits for another answer.
 func (p *process) answer() (consumer.Answer, error) {
-	var a consumer.Answer
-	err := p.receive(&a, &a.Error)
+	a, err := dialog.Receive[consumer.Answer](p.read)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", p.name, err)
+	}
 	return a, err
 }
 
 // askOperator is ask for an operator.
 func (p *process) askOperator(c operator.Command) (operator.Answer, error) {
-	var a operator.Answer
-	err := p.send(string(c.Do), c)
-	if err == nil {
-		err = p.receive(&a, &a.Error)
-	}
-	return a, err
+	return asked(p, string(c.Do), c, dialog.Receive[operator.Answer])
 }
 
 // askGateway is ask for a gateway.
 func (p *process) askGateway(c gateway.Command) (gateway.Answer, error) {
-	var a gateway.Answer
-	err := p.send(string(c.Do), c)
-	if err == nil {
-		err = p.receive(&a, &a.Error)
-	}
-	return a, err
+	return asked(p, string(c.Do), c, dialog.Receive[gateway.Answer])
 }
 
 // askDerived is ask for a contender.
 func (p *process) askDerived(c derived.Command) (derived.Answer, error) {
-	var a derived.Answer
-	err := p.send(string(c.Do), c)
-	if err == nil {
-		err = p.receive(&a, &a.Error)
-	}
-	return a, err
+	return asked(p, string(c.Do), c, dialog.Receive[derived.Answer])
 }
 
-func (p *process) send(what string, command any) error {
+func asked[A any](p *process, what string, command any, receive func(*json.Decoder) (A, error)) (a A, err error) {
 	if err := p.write.Encode(command); err != nil {
-		return fmt.Errorf("ask %s for %s: %w", p.name, what, err)
+		return a, fmt.Errorf("ask %s for %s: %w", p.name, what, err)
 	}
-	return nil
-}
-
-// receive reads an answer. An error in the answer is its error.
-func (p *process) receive(answer any, wrong *string) error {
-	if err := p.read.Decode(answer); err != nil {
-		return fmt.Errorf("%s ended without an answer: %w", p.name, err)
+	if a, err = receive(p.read); err != nil {
+		return a, fmt.Errorf("%s: %s: %w", p.name, what, err)
 	}
-	if *wrong != "" {
-		return fmt.Errorf("%s: %s", p.name, *wrong)
-	}
-	return nil
+	return a, nil
 }
 
 // stop ends the process by closing its input.

@@ -73,14 +73,14 @@ func TestChurnEndsWhenNothingIsStaleOrTimeIsUp(t *testing.T) {
 		Command{Do: Churn},
 		Command{Do: Settle, Marks: map[string]string{"a/b": "never"}, Seconds: 0.05})
 	assert.Equal(t, 1, stale[1].Missing)
-	assert.Equal(t, "settle: there is no churn", serve(t, &scripted{marks: []string{"1"}}, Command{Do: Settle})[0].Error)
+	assert.Equal(t, "there is no churn", serve(t, &scripted{marks: []string{"1"}}, Command{Do: Settle})[0].Error)
 }
 
 func TestMistakesAreAnswers(t *testing.T) {
 	got := serve(t, &scripted{marks: []string{"1"}},
 		Command{Do: "dance"}, Command{Do: EndProfile}, Command{Do: Await, Pod: "a/b", Seconds: 0.01}, Command{Do: Own, Times: 3})
 	require.Len(t, got, 5, "Await has two answers")
-	assert.Contains(t, got[0].Error, "dance: there is no such command")
+	assert.Contains(t, got[0].Error, "there is no such command")
 	assert.Contains(t, got[1].Error, "none was started")
 	assert.Contains(t, got[3].Error, "no change of a/b")
 	assert.Empty(t, got[4].Samples, "it does not write")

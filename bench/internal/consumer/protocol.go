@@ -1,5 +1,7 @@
 package consumer
 
+import "github.com/kates-go/kates/bench/internal/dialog"
+
 // Command asks a consumer's process for one measurement. Commands and answers are lines of JSON.
 // Every command has one answer; Await has two.
 type Command struct {
@@ -47,7 +49,7 @@ const (
 
 // Answer holds the results.
 type Answer struct {
-	Error        string    `json:"error,omitempty"`
+	dialog.Outcome
 	Seconds      float64   `json:"seconds,omitempty"`
 	CPU          float64   `json:"cpu,omitempty"`
 	Allocations  float64   `json:"allocations,omitempty"`

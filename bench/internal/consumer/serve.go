@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/bench/internal/dialog"
 	"github.com/kates-go/kates/bench/internal/usage"
 )
 
@@ -22,22 +22,7 @@ func Serve(ctx context.Context, v Variant, config *rest.Config, in io.Reader, ou
 	if c, ok := s.consumer.(interface{ Close() }); ok {
 		defer c.Close()
 	}
-	commands := json.NewDecoder(in)
-	for {
-		var c Command
-		if err := commands.Decode(&c); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("read a command: %w", err)
-		}
-		answer, err := s.do(ctx, c)
-		if err != nil {
-			answer = Answer{Error: fmt.Sprintf("%s: %v", c.Do, err)}
-		}
-		if err := s.out.Encode(answer); err != nil {
-			return fmt.Errorf("answer: %w", err)
-		}
-	}
+	return dialog.Serve(in, out, func(c Command) (Answer, error) { return s.do(ctx, c) })
 }
 
 type server struct {

@@ -7,13 +7,12 @@
 package derived
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"runtime"
 
+	"github.com/kates-go/kates/bench/internal/dialog"
 	"github.com/kates-go/kates/bench/internal/stats"
 	"github.com/kates-go/kates/bench/internal/usage"
 )
@@ -87,7 +86,7 @@ type Answer struct {
 	CPU   float64  `json:"cpu,omitempty"`   // seconds of Start and Own, and of all changes of Measure
 	Bytes float64  `json:"bytes,omitempty"` // of Memory
 	Sums  []string `json:"sums,omitempty"`  // of the results, after each change; in the end, for Start and Measure
-	Error string   `json:"error,omitempty"`
+	dialog.Outcome
 }
 
 // contender keeps results up to date.
@@ -111,23 +110,8 @@ type owner interface{ own() (func(), error) }
 
 // Serve runs a contender: a command per line, and an answer per line.
 func Serve(name string, in io.Reader, out io.Writer) error {
-	read, write := json.NewDecoder(in), json.NewEncoder(out)
 	s := server{name: name}
-	for {
-		var c Command
-		if err := read.Decode(&c); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		a, err := s.do(c)
-		if err != nil {
-			a.Error = err.Error()
-		}
-		if err := write.Encode(a); err != nil {
-			return err
-		}
-	}
+	return dialog.Serve(in, out, s.do)
 }
 
 type server struct {
@@ -144,7 +128,7 @@ func (s *server) do(c Command) (a Answer, err error) {
 		if s.contender, err = newContender(s.name, c); err != nil {
 			return a, err
 		}
-		a.CPU, err = s.begin()
+		a.CPU, err = s.firstResults()
 		a.Sums = []string{s.sum()}
 	case Check:
 		a.Sums, err = s.check(c.Changes)
@@ -174,9 +158,9 @@ func (s *server) do(c Command) (a Answer, err error) {
 	return a, err
 }
 
-// begin makes the first results some times, each time from nothing, and returns the median of the
-// CPU times. The first time has the process get its memory from the system.
-func (s *server) begin() (float64, error) {
+// firstResults makes the first results some times, each time from nothing. It returns the median of
+// the CPU times. The first time has the process get its memory from the system.
+func (s *server) firstResults() (float64, error) {
 	var all []float64
 	for range 3 {
 		runtime.GC()

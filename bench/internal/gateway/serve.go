@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/bench/internal/dialog"
 	"github.com/kates-go/kates/bench/internal/operator"
 	"github.com/kates-go/kates/bench/internal/usage"
 	"github.com/kates-go/kates/examples/gateway/nginx"
@@ -48,7 +48,7 @@ const (
 
 // Answer holds the results.
 type Answer struct {
-	Error       string          `json:"error,omitempty"`
+	dialog.Outcome
 	Seconds     float64         `json:"seconds,omitempty"`
 	CPU         float64         `json:"cpu,omitempty"`
 	NginxCPU    float64         `json:"nginxCPU,omitempty"`
@@ -71,22 +71,7 @@ func Serve(ctx context.Context, v Variant, config *rest.Config, in io.Reader, ou
 		cancel()
 		err = errors.Join(err, s.close())
 	}()
-	commands, answers := json.NewDecoder(in), json.NewEncoder(out)
-	for {
-		var c Command
-		if err := commands.Decode(&c); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("read a command: %w", err)
-		}
-		answer, err := s.do(ctx, c)
-		if err != nil {
-			answer = Answer{Error: fmt.Sprintf("%s: %v", c.Do, err)}
-		}
-		if err := answers.Encode(answer); err != nil {
-			return fmt.Errorf("answer: %w", err)
-		}
-	}
+	return dialog.Serve(in, out, func(c Command) (Answer, error) { return s.do(ctx, c) })
 }
 
 type server struct {

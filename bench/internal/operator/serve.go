@@ -2,13 +2,13 @@ package operator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/bench/internal/dialog"
 	"github.com/kates-go/kates/bench/internal/usage"
 )
 
@@ -41,7 +41,7 @@ const (
 
 // Answer holds the results.
 type Answer struct {
-	Error     string  `json:"error,omitempty"`
+	dialog.Outcome
 	CPU       float64 `json:"cpu,omitempty"`
 	PeakBytes float64 `json:"peakBytes,omitempty"`
 	Bytes     float64 `json:"bytes,omitempty"`
@@ -60,22 +60,7 @@ func Serve(ctx context.Context, v Variant, config *rest.Config, in io.Reader, ou
 			<-s.ended
 		}
 	}()
-	commands, answers := json.NewDecoder(in), json.NewEncoder(out)
-	for {
-		var c Command
-		if err := commands.Decode(&c); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("read a command: %w", err)
-		}
-		answer, err := s.do(ctx, c)
-		if err != nil {
-			answer = Answer{Error: fmt.Sprintf("%s: %v", c.Do, err)}
-		}
-		if err := answers.Encode(answer); err != nil {
-			return fmt.Errorf("answer: %w", err)
-		}
-	}
+	return dialog.Serve(in, out, func(c Command) (Answer, error) { return s.do(ctx, c) })
 }
 
 type server struct {
