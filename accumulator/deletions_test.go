@@ -197,7 +197,7 @@ func TestG4AnOwnWriteCountsThoughADeletionBeforeItIsAnsweredLater(t *testing.T) 
 		{Op: 0, A: 0, B: 0, C: 15}, {Op: 0, A: 0, B: 1, C: 0}, {Op: 65, A: 1, B: 0, C: 0}, {Op: 36, A: 0, B: 0, C: 47},
 		{Op: 15, A: 2, B: 0, C: 0}, {Op: 0, A: 0, B: 0, C: 0},
 	}}
-	synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+	synctest.Test(t, func(t *testing.T) { require.NoError(t, runSaved(s)) })
 }
 
 // TestG2AnObjectIsNotTakenForOneOfItsNameThatAnOwnWriteHasDeletedBefore: the deletion has no
@@ -214,7 +214,7 @@ func TestG2AnObjectIsNotTakenForOneOfItsNameThatAnOwnWriteHasDeletedBefore(t *te
 		s.Steps = append(s.Steps, sim.Step{Op: step[0], A: step[1], B: step[2], C: step[3]})
 	}
 	for range 40 { // one stream or the other is asked first
-		synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+		synctest.Test(t, func(t *testing.T) { require.NoError(t, runSaved(s)) })
 	}
 }
 
@@ -229,7 +229,7 @@ func TestG2AnObjectThatWasMadeAfterAnOwnDeletionIsNotTakenForTheDeletedOne(t *te
 	} {
 		s.Steps = append(s.Steps, sim.Step{Op: step[0], A: step[1], B: step[2], C: step[3]})
 	}
-	synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+	synctest.Test(t, func(t *testing.T) { require.NoError(t, runSaved(s)) })
 }
 
 // The whole stream of a union hides an object for an own deletion without a version, and is late.
@@ -239,7 +239,7 @@ func TestG5WhoHasTheNameOfADeletedObjectStaysInAUnionThoughOneWatchIsLate(t *tes
 	s := sim.Script{First: []int{5, 0}, Steps: []sim.Step{
 		{A: 1, C: 1}, {}, {B: 3}, {Op: 102, A: 48, C: 1}, {Op: 80}, {Op: 15, A: 1}, {}, {Op: 36}, {C: 9}, {Op: 36, B: 2, C: 3},
 	}}
-	synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+	synctest.Test(t, func(t *testing.T) { require.NoError(t, runSaved(s)) })
 }
 
 // An object is made anew and deleted again, both by own writes that no watch has shown. The state
@@ -249,5 +249,5 @@ func TestG4AnOwnDeletionOfWhatNoWatchHasShownHidesWhoHadTheNameBefore(t *testing
 		{}, {}, {Op: 75, B: 1}, {Op: 15, A: 1, B: 1}, {B: 1}, {Op: 15, A: 1, B: 3}, {Op: 15, A: 1, B: 3},
 		{}, {}, {}, {}, {}, {Op: 36}, {}, {}, {}, {}, {}, {}, {Op: 36},
 	}}
-	synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+	synctest.Test(t, func(t *testing.T) { require.NoError(t, runSaved(s)) })
 }

@@ -25,7 +25,7 @@ func TestG11NothingIsLeftThoughTheEndComesDuringStartAndChanges(t *testing.T) {
 			if n%3 == 0 {
 				end = streams.Close
 			}
-			a, b := union(), sim.Query("B", "bs")
+			a, b := either("l", "r"), sim.Query("B", "bs")
 			b.Refs = []query.Ref{{Query: "A", Names: func(o stream.Object) ([]stream.Key, error) { return []stream.Key{{Name: o.GetName()}}, nil }}}
 			b.Resolve = func(context.Context) (stream.Resource, error) {
 				go func() {

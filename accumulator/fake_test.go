@@ -97,7 +97,7 @@ func TestSelectsJudgesFieldsByTheirPath(t *testing.T) {
 	} {
 		f, err := fields.ParseSelector(text)
 		require.NoError(t, err)
-		assert.Equal(t, want, stream.Selects(stream.Resource{}, stream.Selection{Fields: f}, u), text)
+		assert.Equal(t, want, stream.Selects(stream.Resource{}, stream.Spec{Selection: stream.Selection{Fields: f}}, u), text)
 	}
 }
 

@@ -143,6 +143,6 @@ func TestOnAFakeFieldsAreReadAsTheServerWouldAndOthersByTheirPath(t *testing.T) 
 	} {
 		f, err := fields.ParseSelector(text)
 		require.NoError(t, err)
-		assert.Equal(t, want, stream.Selects(r, stream.Selection{Fields: f}, onNode("n1")), text)
+		assert.Equal(t, want, stream.Selects(r, stream.Spec{Selection: stream.Selection{Fields: f}}, onNode("n1")), text)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/query"
@@ -80,23 +79,13 @@ func TestG7ARelistThatBringsWhatIsShownChangesNothing(t *testing.T) {
 	})
 }
 
-// unionOfAll returns a query of two halves.
-func unionOfAll() query.Query {
-	q := sim.Query("A", "as")
-	q.AnyOf = []stream.Selection{
-		{Labels: labels.SelectorFromSet(labels.Set{"in": "yes"})},
-		{Labels: labels.SelectorFromSet(labels.Set{"in": "no"})},
-	}
-	return q
-}
-
-func TestG1AFirstReadingOfAUnionWaitsForTheRelistToo(t *testing.T) {
+func TestG1AFirstReadingOfSeveralStreamsWaitsForTheRelistToo(t *testing.T) {
 	for _, others := range []int{0, 1} {
 		sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 			for i := range others {
-				s.Create("as", sim.Thing(fmt.Sprint("other", i), "in", "no"))
+				s.Create("as", sim.In("other", fmt.Sprint("other", i)))
 			}
-			a := watching(t, streams, collect.Options{}, unionOfAll())
+			a := watching(t, streams, collect.Options{}, over("A", "as", "ns", "other"))
 			synctest.Wait()
 			require.True(t, signalled(a))
 			require.NoError(t, a.Ready())
@@ -106,7 +95,7 @@ func TestG1AFirstReadingOfAUnionWaitsForTheRelistToo(t *testing.T) {
 			o.ListAnswer = func(string) time.Duration { return 10 * second }
 			o.Mu.Unlock()
 			for i := range 6 {
-				o.Put("as", sim.Thing(fmt.Sprint(i), "in", "yes"), 0)
+				o.Put("as", sim.Thing(fmt.Sprint(i)), 0)
 			}
 			var snap one
 			r := update(t, a, &snap)
@@ -119,76 +108,6 @@ func TestG1AFirstReadingOfAUnionWaitsForTheRelistToo(t *testing.T) {
 			assert.Len(t, r.Differences, 6+others, "nothing was consumed before")
 		})
 	}
-}
-
-func TestG4WhatMovedWhileWritesWereGivenUpIsInTheFirstSnapshotOfAUnion(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-		s.Create("as", sim.Thing("x", "in", "yes"))
-		a := watching(t, streams, collect.Options{}, unionOfAll())
-		synctest.Wait()
-		require.True(t, signalled(a))
-		o := sim.NewClient(s, streams)
-		s.Mu.Lock()
-		s.ListDelay = func(string) time.Duration { return 10 * second }
-		s.Mu.Unlock()
-		lateWatches(s, "in")
-		for i := range 6 {
-			if i == 3 {
-				s.Bookmarks() // one watch has seen the former writes
-				synctest.Wait()
-				s.Mu.Lock()
-				s.DelayOf = func(*sim.Watch) time.Duration { return time.Minute }
-				s.Mu.Unlock()
-			}
-			o.Put("as", sim.Thing(fmt.Sprint(i), "in", "yes"), 0)
-		}
-		synctest.Wait()
-		require.True(t, givenUp(a))
-		s.Relabel("x", "in", "no")
-		s.Relabel("5", "in", "no") // no watch has shown this one
-		sim.After(20 * second)
-		require.False(t, givenUp(a), "one watch has listed anew, and the other is late")
-		var snap one
-		update(t, a, &snap)
-		assert.Len(t, snap.A, 7, "all were in the query all the time")
-		sim.After(2 * time.Hour)
-		update(t, a, &snap)
-		assert.Len(t, snap.A, 7)
-	})
-}
-
-func TestG5WhatWasDeletedDoesNotComeBackInAUnionThoughWritesAreGivenUp(t *testing.T) {
-	listing := make(chan struct{})
-	close(listing)
-	var first stream.ID // once the test knows it
-	points := func(m stream.Moment) {
-		if m.Point == stream.AtList && m.Stream == first {
-			<-listing
-		}
-	}
-	sim.Bubble(t, stream.Config{PendingMax: 2, Points: points}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-		s.Create("as", sim.Thing("x", "l", "yes"))
-		a := watching(t, streams, collect.Options{}, union())
-		require.True(t, signalled(a))
-		var snap one
-		require.Equal(t, []string{"+x"}, told(update(t, a, &snap)))
-
-		s.Late(time.Hour)
-		o := sim.NewClient(s, streams)
-		require.True(t, o.Delete("as", "x", 0, false))
-		require.Equal(t, []string{"-x"}, told(update(t, a, &snap)))
-		listing, first = make(chan struct{}), listener(a, 0).Stream()
-		for _, name := range []string{"a", "b"} {
-			o.Put("as", sim.Thing(name, "l", "yes"), 0)
-		}
-		synctest.Wait() // both streams have given up, and the second has listed again
-		s.Create("as", sim.Thing("other"))
-		close(listing)
-		// the first has listed, too; the second has not reached that list's version
-		synctest.Wait()
-		assert.Equal(t, []string{"+a", "+b"}, told(update(t, a, &snap)))
-		assert.Equal(t, []string{"a", "b"}, sim.Names(snap.A))
-	})
 }
 
 // TestG4AQueryThatTakesEffectBeforeTheFirstSnapshotIsUpToDateInIt: an Update has taken its first

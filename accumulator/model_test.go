@@ -65,9 +65,14 @@ var (
 // no common factor with the number of queries.
 const modelStride = 12
 
+// selected returns a selection by fields.
+func selected(by string) stream.Selection {
+	return stream.Selection{Fields: fields.ParseSelectorOrDie(by)}
+}
+
 // modelQueries returns the queries of readers: with and without selectors, with selectors that
-// only the server can judge, of another version of the same stored resource, unions, and sets of
-// namespaces.
+// only the server can judge, of another version of the same stored resource, with alternatives,
+// and sets of namespaces.
 func modelQueries(m *model) []query.Query {
 	in := labels.SelectorFromSet(labels.Set{"in": "yes"})
 	out := labels.SelectorFromSet(labels.Set{"in": "no"})
@@ -87,6 +92,13 @@ func modelQueries(m *model) []query.Query {
 			return r, nil
 		}}},
 		query.Query{Namespaces: []string{"ns1"}},
+		// Names and namespaces that overlap, and some that do not.
+		query.Query{AnyOf: []stream.Selection{selected("metadata.namespace=ns1,metadata.name=a"), selected("metadata.namespace=ns2")}},
+		query.Query{AnyOf: []stream.Selection{selected("metadata.name=a"), selected("metadata.namespace=ns1,metadata.name=b"), {Labels: in, Fields: selected("metadata.namespace=ns1,metadata.name=a").Fields}}},
+		query.Query{AnyOf: []stream.Selection{selected("metadata.name=a,spec.node=n1"), {Labels: in, Fields: selected("metadata.name=a").Fields}, selected("metadata.name=b")}},
+		query.Query{Namespaces: []string{"ns1", "ns2"}, Fields: node, AnyOf: []stream.Selection{selected("metadata.name=a"), {Labels: out}, {Labels: in}}},
+		query.Query{Namespace: "ns1", AnyOf: []stream.Selection{selected("metadata.name=b"), {Fields: node}}},
+		query.Query{AnyOf: []stream.Selection{{Labels: in}, {Fields: node}, selected("metadata.name=a,spec.node!=n1")}},
 	)
 	for i := range all {
 		resource := sim.Resource(modelResources[0])
@@ -95,6 +107,9 @@ func modelQueries(m *model) []query.Query {
 			resource.Version = "v2"
 		case i == 6, i == 7:
 			resource = sim.Resource(modelResources[1])
+		}
+		if all[i].AnyOf != nil { // without it, only the server can judge
+			resource.Field = sim.Field
 		}
 		all[i].Kind = resource.Version + resource.GroupVersionResource.Resource
 		all[i].Resolve = func(context.Context) (stream.Resource, error) { return m.inServed(resource), nil }
@@ -122,6 +137,12 @@ func TestModelG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming(t *testing.T) {
 }
 
 func runScript(s sim.Script, taken func()) error { return runScriptOn(s, taken, modelQueries) }
+
+// savedQueries are those that there were when scripts were saved as tests.
+func savedQueries(m *model) []query.Query { return modelQueries(m)[:17] }
+
+// runSaved runs a script that was saved.
+func runSaved(s sim.Script) error { return runScriptOn(s, func() {}, savedQueries) }
 
 func runScriptOn(s sim.Script, taken func(), queries func(*model) []query.Query) error {
 	m := &model{Server: sim.New(), script: s, written: map[storedKey]int{}}

@@ -88,16 +88,25 @@ func (r *modelReader) field(i int) *field {
 
 func newSlot(r stream.Resource, q query.Query) *slot {
 	s := &slot{resource: r.Resource, since: map[stream.Key]int{}, replay: map[stream.Key]stream.Object{}}
-	for _, w := range q.Watches(r) {
-		s.asks = s.asks || q.Union() && w.Fields != nil
-		f := sim.Filter{Namespace: w.Namespace, Labels: labels.Everything(), Fields: fields.Everything(), Shard: w.Shard}
-		if w.Labels != nil {
-			f.Labels = w.Labels
+	namespaces, anyOf := q.Namespaces, q.AnyOf
+	if namespaces == nil {
+		namespaces = []string{q.Namespace}
+	}
+	if anyOf == nil {
+		anyOf = []stream.Selection{{}}
+	}
+	for _, ns := range namespaces {
+		for _, one := range anyOf {
+			one = stream.Selection{Labels: q.Labels, Fields: q.Fields}.And(one)
+			f := sim.Filter{Namespace: ns, Labels: labels.Everything(), Fields: fields.Everything(), Shard: q.Shard}
+			if one.Labels != nil {
+				f.Labels = one.Labels
+			}
+			if one.Fields != nil {
+				f.Fields = one.Fields
+			}
+			s.filters = append(s.filters, f)
 		}
-		if w.Fields != nil {
-			f.Fields = w.Fields
-		}
-		s.filters = append(s.filters, f)
 	}
 	return s
 }

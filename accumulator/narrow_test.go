@@ -1,6 +1,7 @@
 package accumulator
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -201,8 +202,11 @@ func TestAnObjectThatDoesNotDecodeIsInvalidWhereItIsSelected(t *testing.T) {
 func TestAQueryHasAWatchOfItsOwnWhereNoOtherIsSure(t *testing.T) {
 	node := sim.Query("A", "as")
 	node.Fields = fields.OneTermEqualSelector("spec.node", "n1")
-	union := sim.Query("A", "as")
-	union.AnyOf = []stream.Selection{{Labels: inYes}, {Labels: labels.SelectorFromSet(labels.Set{"in": "no"})}}
+	readable := sim.Resource("as")
+	readable.Field = sim.Field
+	fielded := sim.Query("A", "as")
+	fielded.Resolve = func(context.Context) (stream.Resource, error) { return readable, nil }
+	fielded.AnyOf = []stream.Selection{{Labels: inYes}, {Fields: node.Fields}}
 	changed := labelled()
 	changed.Transform = func(stream.Object) error { return nil }
 	typed := labelled()
@@ -211,7 +215,7 @@ func TestAQueryHasAWatchOfItsOwnWhereNoOtherIsSure(t *testing.T) {
 		query query.Query
 		own   int
 	}{
-		"a field that only the server can judge": {node, 1}, "a union": {union, 2}, "a transform": {changed, 1}, "another form": {typed, 1},
+		"a field that only the server can judge": {node, 1}, "an alternative by a field": {fielded, 1}, "alternatives by labels": {either("l", "r"), 0}, "a transform": {changed, 1}, "another form": {typed, 1},
 	} {
 		t.Run(what, func(t *testing.T) {
 			sharing(t, func(t *testing.T, _ *sim.Server, streams *stream.Set) {

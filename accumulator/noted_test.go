@@ -80,7 +80,7 @@ func TestNothingIsNotedWhileNothingChanges(t *testing.T) {
 	spread := sim.Query("A", "as")
 	spread.Namespaces = []string{"ns", "other"}
 	for name, queries := range map[string][]query.Query{
-		"two kinds": {sim.Query("A", "as"), sim.Query("B", "bs")}, "a union": {unionQuery()},
+		"two kinds": {sim.Query("A", "as"), sim.Query("B", "bs")}, "alternatives": {unionQuery()},
 		"namespaces": {spread}, "references": namingQueries(),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -165,27 +165,6 @@ func TestG2AnUpdateThatFailsIsNoted(t *testing.T) {
 // A decision on an object comes with a position, a deadline or a query that others wait for: none
 // of them is a change of an object.
 func TestG6WhatWaitsIsAskedFor(t *testing.T) {
-	t.Run("an object of a union", func(t *testing.T) {
-		sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-			s.Create("as", sim.Thing("x", "app", "x"))
-			a, snap := readTwo(t, streams, collect.Options{}, unionQuery())
-			require.True(t, quiet(t, a, snap))
-			s.DelayOf = func(w *sim.Watch) time.Duration {
-				if w.Filter.Labels.Matches(labels.Set{"app": "y"}) {
-					return time.Hour
-				}
-				return 0
-			}
-			s.Create("as", sim.Thing("x", "app", "z")) // it leaves, as far as one of the streams knows
-			assert.False(t, quiet(t, a, snap))
-			require.Equal(t, 1, a.collector.Fields()[0].Query.Waits().Held)
-			sim.After(time.Minute)
-			synctest.Wait()
-			update(t, a, snap)
-			assert.Empty(t, snap.A)
-			assert.True(t, quiet(t, a, snap))
-		})
-	})
 	t.Run("an object that names others", func(t *testing.T) {
 		sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 			a, snap := readTwo(t, streams, collect.Options{}, namingQueries()...)

@@ -54,7 +54,7 @@ func TestG4AReaderOfARunningStreamAsksNobodyAndShowsOwnWrites(t *testing.T) {
 	}
 }
 
-func TestG4AReaderOfAUnionAndOfSelectedNamespacesGoesByTheNewest(t *testing.T) {
+func TestG4AReaderOfAlternativesInSelectedNamespacesGoesByTheNewest(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		s.Create("namespaces", sim.In("", "ns", "team", "a"))
 		s.Create("namespaces", sim.In("", "other", "team", "b"))

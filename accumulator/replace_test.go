@@ -204,7 +204,7 @@ func TestG5AUnionThatReplacesAQueryShowsNothingFromBeforeWhatThatHasShown(t *tes
 		s.Steps = append(s.Steps, sim.Step{Op: step[0], A: step[1], B: step[2], C: step[3]})
 	}
 	for range 40 {
-		synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+		synctest.Test(t, func(t *testing.T) { require.NoError(t, runSaved(s)) })
 	}
 }
 
@@ -291,7 +291,7 @@ func TestG5AnOwnDeletionWithoutAVersionIsNewerThanWhateverTheWatchShowsBeforeIt(
 		s.Steps = append(s.Steps, sim.Step{Op: step[0], A: step[1], B: step[2], C: step[3]})
 	}
 	for range 80 {
-		synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+		synctest.Test(t, func(t *testing.T) { require.NoError(t, runSaved(s)) })
 	}
 }
 
@@ -344,7 +344,7 @@ func TestG5AUnionThatTakesAnothersPlaceLeavesNothingOutThatIsUndecided(t *testin
 				s.Steps = append(s.Steps, sim.Step{Op: step[0], A: step[1], B: step[2], C: step[3]})
 			}
 			for range 40 { // the keys are taken in no order
-				synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+				synctest.Test(t, func(t *testing.T) { require.NoError(t, runSaved(s)) })
 			}
 		})
 	}
@@ -362,6 +362,6 @@ func TestG5AQueryThatReplacesAnotherIsAsNewAsTheOwnWritesThatWereGivenUp(t *test
 		s.Steps = append(s.Steps, sim.Step{Op: step[0], A: step[1], B: step[2], C: step[3]})
 	}
 	for range 40 {
-		synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+		synctest.Test(t, func(t *testing.T) { require.NoError(t, runSaved(s)) })
 	}
 }

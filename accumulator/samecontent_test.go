@@ -227,33 +227,6 @@ func TestG5G6AListInDoubtThatIsOfTheSameHistoryIsComparedAsAnyOther(t *testing.T
 	})
 }
 
-func TestG6AUnionShowsAVersionAsTheStreamThatHasListedLastShowsIt(t *testing.T) {
-	for _, first := range []int{0, 1} {
-		sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-			q := sim.Query("A", "as")
-			q.AnyOf = []stream.Selection{{Labels: inYes}, {}}
-			u := s.Create("as", sim.Thing("a", "in", "yes"))
-			acc := watching(t, streams, collect.Options{}, q)
-			require.True(t, signalled(acc))
-			var snap, again one
-			update(t, acc, &snap)
-			list := func(i int) {
-				fresh := u.DeepCopy()
-				require.NoError(t, unstructured.SetNestedField(fresh.Object, int64(1), "spec", "schema"))
-				key := stream.Key{Namespace: "ns", Name: "a"}
-				require.NoError(t, listener(acc, i).Stage().List(map[stream.Key]stream.Object{key: fresh}, "200", "200"))
-				synctest.Wait()
-			}
-			list(first)
-			assert.Equal(t, []string{"~a"}, told(update(t, acc, &snap)))
-			assert.Equal(t, 1, sim.SchemaOf(snap.A[0]))
-			list(1 - first)
-			assert.False(t, update(t, acc, &again).Changed, "the other one shows the same")
-			assert.Same(t, snap.A[0], again.A[0])
-		})
-	}
-}
-
 func TestG6APredicateAndASignalJudgeWhatAVersionLooksLikeNow(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		s.Create("as", sim.Thing("a"))

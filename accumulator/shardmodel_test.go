@@ -70,6 +70,9 @@ func shardedQueries(m *model) []query.Query {
 		if i == 5 {
 			resource.Version = "v2"
 		}
+		if all[i].AnyOf != nil {
+			resource.Field = sim.Field
+		}
 		all[i].Kind = resource.Version + resource.GroupVersionResource.Resource
 		all[i].Resolve = func(context.Context) (stream.Resource, error) { return m.inServed(resource), nil }
 	}

@@ -20,6 +20,6 @@ func TestG2QueriesOfOneChangeAreHelpedSideBySide(t *testing.T) {
 		s.Steps = append(s.Steps, sim.Step{Op: step[0], A: step[1], B: step[2], C: step[3]})
 	}
 	for range 40 {
-		synctest.Test(t, func(t *testing.T) { require.NoError(t, runScript(s, func() {})) })
+		synctest.Test(t, func(t *testing.T) { require.NoError(t, runSaved(s)) })
 	}
 }

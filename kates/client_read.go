@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 
@@ -16,7 +15,6 @@ import (
 
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
-	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/jsonform"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/plain"
@@ -247,6 +245,9 @@ func (c *Client) listAs(
 	if err := cmp.Or(q.suits(r), c.core.server.checkList(r, q)); err != nil {
 		return r, nil, plain.Error(fmt.Errorf("%s: %w", op, err))
 	}
+	if q.AnyOf != nil {
+		c.readFields(ctx, &r, q)
+	}
 	items, err = c.listAll(ctx, r, compiled)
 	if err != nil {
 		return r, nil, plain.Error(fmt.Errorf("%s %s: %w", op, r.Resource, err))
@@ -257,13 +258,18 @@ func (c *Client) listAs(
 // listAll makes all lists that a query needs.
 func (c *Client) listAll(ctx context.Context, r stream.Resource, q query.Query) ([]*Unstructured, error) {
 	watches := q.Watches(r)
+	for _, w := range watches {
+		if err := c.core.streams.Unjudged(r, w); err != nil {
+			return nil, err
+		}
+	}
 	if len(watches) == 1 && q.Spaces == nil {
-		return c.listOne(ctx, r, watches[0].Namespace, watches[0].Selection)
+		return c.listOne(ctx, r, watches[0])
 	}
 	var spaces map[string]bool
 	if q.Spaces != nil {
 		namespaces := stream.Resource{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("namespaces")}
-		selected, err := c.listOne(ctx, namespaces, "", stream.Selection{Labels: q.Spaces.Labels})
+		selected, err := c.listOne(ctx, namespaces, stream.Spec{Selection: stream.Selection{Labels: q.Spaces.Labels}})
 		if err != nil {
 			return nil, fmt.Errorf("list namespaces: %w", err)
 		}
@@ -272,30 +278,25 @@ func (c *Client) listAll(ctx context.Context, r stream.Resource, q query.Query) 
 			spaces[ns.GetName()] = true
 		}
 	}
-	found := make(map[stream.Key]*Unstructured)
+	found := []*Unstructured{}
 	for _, w := range watches {
-		items, err := c.listOne(ctx, r, w.Namespace, w.Selection)
+		items, err := c.listOne(ctx, r, w)
 		if err != nil {
 			return nil, err
 		}
 		for _, u := range items {
-			key := objects.KeyOf(u)
-			if old := found[key]; old != nil && !coherence.Newer(u.GetResourceVersion(), old.GetResourceVersion()) {
-				continue
-			}
-			if spaces == nil || spaces[key.Namespace] {
-				found[key] = u
+			if spaces == nil || spaces[u.GetNamespace()] {
+				found = append(found, u)
 			}
 		}
 	}
-	return slices.SortedFunc(maps.Values(found), func(a, b *Unstructured) int {
-		return objects.Compare(objects.KeyOf(a), objects.KeyOf(b))
-	}), nil
+	slices.SortFunc(found, func(a, b *Unstructured) int { return objects.Compare(objects.KeyOf(a), objects.KeyOf(b)) })
+	return found, nil
 }
 
 // listOne makes one list, in pages.
-func (c *Client) listOne(ctx context.Context, r stream.Resource, namespace string, s stream.Selection) ([]*Unstructured, error) {
-	in := wire.In(c.core.dynamic, r, namespace)
+func (c *Client) listOne(ctx context.Context, r stream.Resource, s stream.Spec) ([]*Unstructured, error) {
+	in := wire.In(c.core.dynamic, r, s.Namespace)
 	items := []*Unstructured{}
 	o := metav1.ListOptions{Limit: pageSize}
 	if s.Labels != nil {

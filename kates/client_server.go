@@ -38,7 +38,7 @@ type server interface {
 		ctx context.Context, kind schema.GroupVersionKind, wanted []string,
 	) selectable.Fields
 	// selects reports whether an object belongs to the answer to a list with this selection.
-	selects(r stream.Resource, s stream.Selection, listed *Unstructured) bool
+	selects(r stream.Resource, spec stream.Spec, listed *Unstructured) bool
 	// checkSubresource is an error if the server has no such subresource. likeObject says that it
 	// is read or changed as a part of its object, and not created.
 	checkSubresource(subresource string, likeObject bool) error
@@ -136,8 +136,8 @@ func (s *apiServer) declaredFields(
 	return declared
 }
 
-func (*apiServer) selects(stream.Resource, stream.Selection, *Unstructured) bool {
-	return true
+func (*apiServer) selects(r stream.Resource, spec stream.Spec, listed *Unstructured) bool {
+	return stream.SelectsAlternative(r, spec, listed)
 }
 
 func (*apiServer) checkSubresource(string, bool) error { return nil }
@@ -299,9 +299,9 @@ func (*bareFake) declaredFields(
 }
 
 func (*bareFake) selects(
-	r stream.Resource, s stream.Selection, listed *Unstructured,
+	r stream.Resource, spec stream.Spec, listed *Unstructured,
 ) bool {
-	return stream.Selects(r, s, listed)
+	return stream.Selects(r, spec, listed)
 }
 
 // checkSubresource is an error for all but the status: a fake takes a subresource for the object

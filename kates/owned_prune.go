@@ -112,7 +112,7 @@ func (a *ownedApply) labelled(ctx context.Context, r stream.Resource) (all []Obj
 	if known, ok := a.client.core.streams.List(r, a.reach(), a.set.Selector(), stream.Meta); ok {
 		return known, nil
 	}
-	listed, err := a.client.listOne(ctx, r, a.reach(), stream.Selection{Labels: a.set.Selector()})
+	listed, err := a.client.listOne(ctx, r, stream.Spec{Namespace: a.reach(), Selection: stream.Selection{Labels: a.set.Selector()}})
 	for _, u := range listed {
 		all = append(all, u)
 	}

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/kinds/selectable"
 	"github.com/kates-go/kates/internal/wire"
 	"github.com/kates-go/kates/internal/wire/project"
 	"github.com/kates-go/kates/snapshot"
@@ -82,11 +84,17 @@ func (c *Client) form(t target) (stream.Form, error) {
 		}
 		paths = append(paths, path)
 	}
+	typ, typed := wire.TypeOf(c.core.scheme, t.kind)
+	for _, path := range t.judged() {
+		if !typed || project.Has(typ, path...) { // what a field of that name is read from in other kinds
+			paths = append(paths, path)
+		}
+	}
 	k, err := project.NewKeep(append(paths, t.needed()...)...)
 	if err != nil {
 		return "", fmt.Errorf("its Projection, with what its functions need: %w", err)
 	}
-	if typ, ok := wire.TypeOf(c.core.scheme, t.kind); ok {
+	if typed {
 		if _, err := k.For(typ); err != nil {
 			return "", fmt.Errorf("its Projection: %w", err)
 		}
@@ -127,6 +135,16 @@ func (t target) needed() []project.Path {
 	}
 	q.askSignal(t.Signal)
 	return q.needs
+}
+
+// judged returns the paths of what AnyOf selects by, but for metadata: the client judges that.
+func (t target) judged() (paths []project.Path) {
+	for _, field := range fieldsSelected(Query{AnyOf: t.AnyOf}) {
+		for _, path := range selectable.Paths(field) {
+			paths = append(paths, strings.Split(path, "."))
+		}
+	}
+	return paths
 }
 
 // keyOfMetadata reports whether this package has made the query's Key, which reads metadata alone.

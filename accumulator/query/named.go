@@ -123,7 +123,7 @@ func (r *references) join(ref *reference) {
 		r.host.Follow()
 		r.host.Wake()
 	}
-	name := stream.Selection{Fields: fields.OneTermEqualSelector("metadata.name", ref.key.Name)}
+	name := stream.Selection{Fields: fields.OneTermEqualSelector(nameField, ref.key.Name)}
 	watch, err := r.host.Streams.Join(k.resource, stream.Spec{
 		Namespace: ref.key.Namespace, Selection: stream.Selection{Labels: q.Labels, Fields: q.Fields}.And(name),
 		Form: q.Form, Transform: q.Transform,

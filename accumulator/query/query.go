@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -50,9 +51,10 @@ type Query struct {
 	// Apart: the query has streams of what it wants alone, and is not served by wider ones. So
 	// what it does not want takes no memory.
 	Apart bool
-	// AnyOf, if not nil, is a union: an object is in the query if one of them selects it, and so
-	// do Labels and Fields. One that requires a namespace by the field metadata.namespace is
-	// watched in that namespace.
+	// AnyOf, if not nil, are alternatives: an object is in the query if one of them selects it, and
+	// so do Labels and Fields. The server selects what they have in common, and the rest is judged
+	// here, see boxes.go. One that requires a namespace by the field metadata.namespace, or a name,
+	// is watched there, unless it overlaps with another one.
 	AnyOf []stream.Selection
 	// Optional: definite answers (not served, forbidden again and again) count as empty. Any
 	// other error delays the first signal, as for other queries.
@@ -141,34 +143,6 @@ func (q Query) Error(err error) error { return fmt.Errorf("query %q: %w", q.Name
 // Union reports whether several streams may show one object.
 func (q Query) Union() bool { return len(q.AnyOf) > 1 }
 
-// Watches returns the lists and watches of the query for a resource.
-func (q Query) Watches(r stream.Resource) (all []stream.Spec) {
-	namespaces := q.Namespaces
-	if namespaces == nil {
-		namespaces = []string{q.Namespace}
-	}
-	if !r.Namespaced {
-		namespaces = []string{""}
-	}
-	selections := q.AnyOf
-	if selections == nil {
-		selections = []stream.Selection{{}}
-	}
-	for _, ns := range namespaces {
-		for _, s := range selections {
-			s = q.narrowed(s)
-			in, ok := ns, true
-			if r.Namespaced && q.AnyOf != nil && q.Spaces == nil {
-				in, s.Fields, ok = place(ns, s.Fields)
-			}
-			if ok {
-				all = append(all, stream.Spec{Namespace: in, Selection: s, Form: q.Form, Transform: q.Transform})
-			}
-		}
-	}
-	return all
-}
-
 // narrowed returns what of a selection the query has.
 func (q Query) narrowed(s stream.Selection) stream.Selection {
 	return stream.Selection{Labels: q.Labels, Fields: q.Fields, Shard: q.Shard}.And(s)
@@ -187,22 +161,13 @@ func place(namespace string, f fields.Selector) (in string, rest fields.Selector
 	if namespace != "" && namespace != required {
 		return "", nil, false
 	}
-	var others []fields.Selector
-	for _, r := range f.Requirements() {
-		switch {
-		case r.Operator == selection.NotEquals:
-			others = append(others, fields.OneTermNotEqualSelector(r.Field, r.Value))
-		case r.Field != namespaceField || r.Value != required:
-			others = append(others, fields.OneTermEqualSelector(r.Field, r.Value))
-		}
-	}
-	if others == nil {
-		return required, nil, true
-	}
-	return required, fields.AndSelectors(others...), true
+	others := slices.DeleteFunc(slices.Clone(f.Requirements()), func(r fields.Requirement) bool {
+		return r.Operator != selection.NotEquals && r.Field == namespaceField && r.Value == required
+	})
+	return required, stream.RequireFields(others), true
 }
 
-const namespaceField = "metadata.namespace"
+const nameField, namespaceField = "metadata.name", "metadata.namespace"
 
 // selects returns the selections of the query's streams, nil if the query is no union.
 func (q Query) selects(r stream.Resource) stream.Union {

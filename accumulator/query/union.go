@@ -2,6 +2,8 @@ package query
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -229,12 +231,12 @@ func (u *union) Resolve(ctx context.Context) {
 	r, err := k.query.Resolve(ctx)
 	switch {
 	case k.known():
+		if err == nil && !r.Serves(k.resource) {
+			err = u.attach(k.query, r, spaces)
+		}
 		u.mu.Lock()
 		u.suits(err)
 		u.mu.Unlock()
-		if err == nil && !r.Serves(k.resource) {
-			_ = u.attach(k.query, r, spaces) // it fails only after the end
-		}
 		return // the streams report other errors
 	case err == nil:
 		var namespaces stream.Resource
@@ -306,6 +308,9 @@ func (u *union) join(q Query, r stream.Resource) (parts []*part, err error) {
 		listener, err := u.host.Streams.Join(r, w, l)
 		if err != nil {
 			closeAll(listenersOf(parts))
+			if errors.Is(err, stream.ErrUnjudged) {
+				err = fmt.Errorf("%w: %w", ErrUnfit, err)
+			}
 			return nil, q.Error(err)
 		}
 		parts = append(parts, &part{listener: listener})

@@ -41,7 +41,7 @@ func FuzzSelectorsSelectWhatTheServerSelects(f *testing.F) {
 			set[r.Field] = fieldOf(u, r.Field)
 		}
 		want := s.Labels.Matches(labels.Set(u.GetLabels())) && s.Fields.Matches(set)
-		if got := Selects(Resource{}, s, u); got != want {
+		if got := Selects(Resource{}, Spec{Selection: s}, u); got != want {
 			t.Fatalf("%q and %q select %s: %v, want %v", labelText, fieldText, object, got, want)
 		}
 		// Other words for the same selectors select the same, and have one key.
@@ -49,10 +49,10 @@ func FuzzSelectorsSelectWhatTheServerSelects(f *testing.F) {
 		if again.Fields, err = fields.ParseSelector(s.Fields.String()); err != nil {
 			t.Fatalf("%q is written as %q: %v", fieldText, s.Fields, err)
 		}
-		if got := Selects(Resource{}, again, u); got != want {
+		if got := Selects(Resource{}, Spec{Selection: again}, u); got != want {
 			t.Fatalf("%q, written as %q, selects %v, want %v", fieldText, s.Fields, got, want)
 		}
-		if selected, certain := newSelector(Resource{}, s).judge(u, nil); certain && selected != want {
+		if selected, certain := newSelector(Resource{}, Spec{Selection: s}).judge(u, nil); certain && selected != want {
 			t.Fatalf("%q and %q are certain of %s: %v, want %v", labelText, fieldText, object, selected, want)
 		}
 	})

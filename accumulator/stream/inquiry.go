@@ -97,8 +97,8 @@ func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, how l
 	if err != nil {
 		return a, fmt.Errorf("ask for %s %q: %w", st.key.resource, o.Key, err)
 	}
-	if object != nil && !st.ours(object) {
-		object = nil
+	if object != nil && !st.matches(object) {
+		object = nil // the server was asked for what the alternatives have in common
 	}
 	a = answer{version: version}
 	made := coherence.Write{Key: o.Key, UID: o.UID, Version: version}

@@ -16,6 +16,7 @@ type Inspection struct {
 	Resource          Resource
 	Namespace         string
 	Labels, Fields    string // the selectors
+	AnyOf             string // alternatives that are judged here; "" if there are none
 	ShardSelector     string // "" for all objects
 	Listeners         int
 	Bytes             int64 // an estimate for all objects
@@ -54,7 +55,7 @@ func (s *Set) Inspect() []Inspection {
 	}
 	slices.SortFunc(all, func(a, b Inspection) int {
 		return cmp.Or(cmp.Compare(a.Resource.String(), b.Resource.String()), cmp.Compare(a.Namespace, b.Namespace),
-			cmp.Compare(a.Labels, b.Labels), cmp.Compare(a.Fields, b.Fields), cmp.Compare(a.ID, b.ID))
+			cmp.Compare(a.Labels, b.Labels), cmp.Compare(a.Fields, b.Fields), cmp.Compare(a.AnyOf, b.AnyOf), cmp.Compare(a.ID, b.ID))
 	})
 	return all
 }
@@ -63,8 +64,8 @@ func (s *stream) inspect(listeners int) Inspection {
 	per := s.perObject()
 	in := Inspection{
 		ID: s.tally.id, Resource: s.resource, Namespace: s.key.namespace, Labels: s.key.labels, Fields: s.key.fields,
-		ShardSelector: s.selector.shard.String(),
-		Listeners:     listeners, Listing: int(s.tally.listed.Load()),
+		AnyOf: s.key.anyOf, ShardSelector: s.selector.shard.String(),
+		Listeners: listeners, Listing: int(s.tally.listed.Load()),
 		Events: s.tally.events.Load(), Bookmarks: s.tally.bookmarks.Load(), Undecodable: s.tally.undecodable.Load(),
 		Lists: counted(listReasons[:], s.tally.lists[:]), Watches: counted(watchReasons[:], s.tally.watches[:]),
 	}

@@ -226,11 +226,14 @@ func (l listing) put(item runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	if !l.stream.matches(o) {
-		return nil
-	}
 	key := object.KeyOf(o)
 	before, again := l.objects[key]
+	if !l.stream.matches(o) {
+		if again && !l.paged { // a streamed list brings the version with which it leaves the query
+			l.remove(key, o)
+		}
+		return nil
+	}
 	if again && l.paged && !Ambiguous(key) {
 		return fmt.Errorf("the server sends %q twice in one list", key)
 	}

@@ -1,8 +1,9 @@
 package stream
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,9 +17,8 @@ const narrowMost = 64
 // alone ([Config].Share). A nil narrow sees everything. The stream's lock guards it.
 //
 // The rule: the stream runs without trouble, nothing transforms its objects, and what the listener
-// selects can be judged here for certain, by labels, name and namespace. A union has streams of
-// its own: its rules speak of what leaves a stream (U4, U6). So have objects that others name:
-// they may be many, and each listener costs the stream something.
+// selects can be judged here for certain, by labels, name and namespace. Objects that others name
+// have streams of their own: they may be many, and each listener costs the stream something.
 type narrow struct {
 	as       streamKey // the stream that the listener would have of its own
 	selector selector
@@ -35,14 +35,14 @@ type shortened struct{ of, as Object }
 // wider returns a stream that can serve what a key's own stream would, and how; nil if there is
 // none. Called with mu held.
 func (s *Set) wider(r Resource, spec Spec, key streamKey, o ListenOptions) (*stream, *narrow) {
-	if !s.config.Share || o.Apart || o.Union != nil || spec.Transform != nil || !s.config.judges(spec.Selection) {
+	if !s.config.Share || o.Apart || spec.Transform != nil || !s.config.judges(spec) {
 		return nil, nil
 	}
 	for _, st := range s.over(r.Storage) {
 		if !st.contains(key) || !st.serves() {
 			continue
 		}
-		n := &narrow{as: key, selector: newSelector(r, spec.Selection), byPath: s.config.ByContent, kind: r.Kind}
+		n := &narrow{as: key, selector: newSelector(r, spec), byPath: s.config.ByContent, kind: r.Kind}
 		if key.form != st.key.form {
 			n.short = make(map[Key]shortened)
 		}
@@ -51,13 +51,14 @@ func (s *Set) wider(r Resource, spec Spec, key streamKey, o ListenOptions) (*str
 	return nil, nil
 }
 
-// judges reports whether a selection can be judged here for certain, whatever the object.
-func (c *Config) judges(q Selection) bool {
-	if q.Fields == nil || c.ByContent {
+// judges reports whether it can be judged here for certain what a query selects, whatever the
+// object.
+func (c *Config) judges(spec Spec) bool {
+	if c.ByContent {
 		return true
 	}
-	for _, r := range q.Fields.Requirements() {
-		if !ofMetadata(r) {
+	for _, q := range append(slices.Clip(spec.AnyOf), spec.Selection) {
+		if q.Fields != nil && slices.ContainsFunc(q.Fields.Requirements(), func(r fields.Requirement) bool { return !ofMetadata(r) }) {
 			return false
 		}
 	}
@@ -100,15 +101,8 @@ func (n *narrow) in(o Object) bool {
 		return false
 	case Fault(o) == nil && n.byPath:
 		return n.selector.byPath(o)
-	case Fault(o) == nil:
-		return n.selector.byMetadata(o)
 	}
-	if whole := o.(*rejected).metadata; whole != nil {
-		return n.selector.byMetadata(whole)
-	}
-	unlabelled := n.selector
-	unlabelled.labels = labels.Everything()
-	return unlabelled.byMetadata(o)
+	return n.selector.byMetadata(o)
 }
 
 // sees returns what the listener sees of an object that the stream shows: nil if its query does

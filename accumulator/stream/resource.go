@@ -115,22 +115,25 @@ func (s Selection) labelSelector() string {
 	requirements, _ := s.Labels.Requirements()
 	terms := make([]string, len(requirements))
 	for i, r := range requirements {
-		op := ""
-		switch values := r.ValuesUnsorted(); r.Operator() {
-		case selection.Equals, selection.DoubleEquals, selection.In:
-			if len(values) == 1 {
-				op = "="
-			}
-		case selection.NotEquals, selection.NotIn:
-			if len(values) == 1 {
-				op = "!="
-			}
-		}
-		if terms[i] = r.String(); op != "" {
-			terms[i] = r.Key() + op + r.ValuesUnsorted()[0]
-		}
+		terms[i] = labelTerm(r)
 	}
 	return conjunction(terms)
+}
+
+// labelTerm is a requirement of a label selector.
+func labelTerm(r labels.Requirement) string {
+	values := r.ValuesUnsorted()
+	switch r.Operator() {
+	case selection.Equals, selection.DoubleEquals, selection.In:
+		if len(values) == 1 {
+			return r.Key() + "=" + values[0]
+		}
+	case selection.NotEquals, selection.NotIn:
+		if len(values) == 1 {
+			return r.Key() + "!=" + values[0]
+		}
+	}
+	return r.String()
 }
 
 func conjunction(terms []string) string {
@@ -146,13 +149,18 @@ func (s Selection) fieldSelector() string {
 	requirements := s.Fields.Requirements()
 	terms := make([]string, len(requirements))
 	for i, r := range requirements {
-		op := "="
-		if r.Operator == selection.NotEquals {
-			op = "!="
-		}
-		terms[i] = r.Field + op + fields.EscapeValue(r.Value)
+		terms[i] = fieldTerm(r)
 	}
 	return conjunction(terms)
+}
+
+// fieldTerm is a requirement of a field selector.
+func fieldTerm(r fields.Requirement) string {
+	op := "="
+	if r.Operator == selection.NotEquals {
+		op = "!="
+	}
+	return r.Field + op + fields.EscapeValue(r.Value)
 }
 
 // And returns what both select. The shard is that of s: what narrows a selection has none.
@@ -178,6 +186,9 @@ func (s Selection) And(more Selection) Selection {
 type Spec struct {
 	Namespace string // "" for all
 	Selection
+	// AnyOf, if not nil, are alternatives: one of them has to select an object, too. The server
+	// does not know of them, see alternatives.go. Their shards are ignored.
+	AnyOf     []Selection
 	Form      Form
 	Transform Transform
 }

@@ -18,23 +18,49 @@ type selector struct {
 	fields fields.Requirements
 	read   FieldReader
 	shard  shardrange.Shard
+	anyOf  []selector // alternatives, see alternatives.go; nil: there are none
 }
 
-func newSelector(r Resource, q Selection) selector {
-	s := selector{labels: q.Labels, read: r.Field, shard: q.Shard}
-	if q.Fields != nil {
-		s.fields = q.Fields.Requirements()
+func newSelector(r Resource, spec Spec) selector {
+	s := selector{labels: spec.Labels, read: r.Field, shard: spec.Shard}
+	if spec.Fields != nil {
+		s.fields = spec.Fields.Requirements()
+	}
+	for _, one := range spec.AnyOf {
+		one.Shard = shardrange.Shard{}
+		s.anyOf = append(s.anyOf, newSelector(r, Spec{Selection: one}))
 	}
 	return s
 }
 
 // judge says whether the object is selected. It is not certain where that depends on a field that
-// read cannot read: then only the server can say.
+// read cannot read, or on labels that are not known: then only the server can say. Of an object
+// that does not decode, its metadata is known, or else its name and namespace.
 func (s selector) judge(o Object, read FieldReader) (selected, certain bool) {
-	if !s.in(o) || s.labels != nil && !s.labels.Empty() && !s.labels.Matches(labels.Set(o.GetLabels())) {
+	if selected, certain = s.byItself(o, read); !selected {
+		return false, true
+	}
+	selected, sure := s.byAlternatives(o, read)
+	return selected, !selected || certain && sure
+}
+
+// byItself is judge without the alternatives.
+func (s selector) byItself(o Object, read FieldReader) (selected, certain bool) {
+	if !s.in(o) {
 		return false, true
 	}
 	certain = true
+	if bad, ok := o.(*rejected); ok {
+		read = nil
+		if bad.metadata != nil {
+			o = bad.metadata
+		} else if s.labels != nil && !s.labels.Empty() {
+			s.labels, certain = nil, false
+		}
+	}
+	if s.labels != nil && !s.labels.Empty() && !s.labels.Matches(labels.Set(o.GetLabels())) {
+		return false, true
+	}
 	for _, r := range s.fields {
 		v, ok := valueOf(o, r.Field, read)
 		switch {
@@ -78,19 +104,20 @@ func (s selector) byPath(o Object) bool {
 }
 
 // matches reports whether an object that the server has sent is in the stream's query. A real
-// server has judged the fields already; a fake has not. The labels of an object that does not
-// decode are not known: there the server's judgement stands.
+// server has judged the fields already, but for those of alternatives; a fake has not. The labels
+// of an object that does not decode may not be known: there the server's judgement stands.
 func (s *shape) matches(o Object) bool {
 	if !s.ours(o) {
 		return false
 	}
-	if Fault(o) != nil {
-		return true
-	}
 	if s.config.ByContent {
 		return s.selector.byPath(o)
 	}
-	return s.selector.byMetadata(o)
+	if in, _ := s.selector.byItself(o, nil); !in {
+		return false
+	}
+	in, _ := s.selector.byAlternatives(o, s.selector.read)
+	return in
 }
 
 // selects reports whether an object that this client wrote is in the stream's query, and
@@ -109,7 +136,7 @@ type Union []selector
 func NewUnion(r Resource, selections ...Selection) Union {
 	u := make(Union, len(selections))
 	for i, s := range selections {
-		u[i] = newSelector(r, s)
+		u[i] = newSelector(r, Spec{Selection: s})
 	}
 	return u
 }
@@ -148,10 +175,15 @@ func (s selector) key() (k selectorKey) {
 	return k
 }
 
-// Selects judges an object by selectors as [Config].ByContent does: by the fields that the
-// resource can read, by others through their path. Nil selectors select everything.
-func Selects(r Resource, s Selection, o Object) bool {
-	return newSelector(r, s).byPath(o)
+// Selects judges an object as [Config].ByContent does: by the fields that the resource can read, by
+// others through their path. Nil selectors select everything.
+func Selects(r Resource, spec Spec, o Object) bool { return newSelector(r, spec).byPath(o) }
+
+// SelectsAlternative judges an object that a server has selected by what alternatives have in
+// common.
+func SelectsAlternative(r Resource, spec Spec, o Object) bool {
+	in, _ := newSelector(r, spec).byAlternatives(o, r.Field)
+	return in
 }
 
 func valueOf(o Object, field string, read FieldReader) (string, bool) {

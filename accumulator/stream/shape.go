@@ -16,7 +16,7 @@ type streamKey struct {
 	resource, kind            string // group/version/resource, group/version/kind
 	namespaced                bool
 	namespace, labels, fields string
-	shard                     string
+	anyOf, shard              string
 	form                      Form
 	transform                 unsafe.Pointer // the function value; nil for none
 }
@@ -29,7 +29,7 @@ func keyOf(r Resource, spec Spec) streamKey {
 		resource: r.GroupVersion().String() + "/" + r.GroupVersionResource.Resource,
 		kind:     r.Kind.GroupVersion().String() + "/" + r.Kind.Kind, namespaced: r.Namespaced,
 		namespace: spec.Namespace, labels: spec.labelSelector(), fields: spec.fieldSelector(),
-		shard: spec.Shard.Key(), form: spec.Form, transform: FuncPointer(spec.Transform),
+		anyOf: spec.alternatives(), shard: spec.Shard.Key(), form: spec.Form, transform: FuncPointer(spec.Transform),
 	}
 }
 
@@ -55,7 +55,7 @@ func newShape(r Resource, spec Spec, key streamKey, c *Config) shape {
 	base, _ := key.form.Parts()
 	s := shape{
 		base: base, keep: keepOf(key.form),
-		key: key, resource: r, selector: newSelector(r, spec.Selection), transform: spec.Transform,
+		key: key, resource: r, selector: newSelector(r, spec), transform: spec.Transform,
 		source: c.Source(r, key.namespace, key.form), config: c, step: &watchdog.Pulse{},
 	}
 	s.share()
@@ -89,7 +89,9 @@ func (s *shape) lost(ctx context.Context, err error) bool {
 }
 
 // whole reports whether the stream has all objects of its resource.
-func (s *shape) whole() bool { return s.key.labels == "" && s.key.fields == "" && s.key.shard == "" }
+func (s *shape) whole() bool {
+	return s.key.labels == "" && s.key.fields == "" && s.key.anyOf == "" && s.key.shard == ""
+}
 
 // FuncPointer tells function values apart: two are the same if they have the same code and, for
 // closures, the same variables.

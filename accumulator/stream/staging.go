@@ -30,9 +30,11 @@ func (s Staging) ListInDoubt(objects map[Key]Object, rv, floorRV string) error {
 	return s.l.stream.commit(listing{stream: s.l.stream, objects: objects}, rv, ask{floorRV, true})
 }
 
-// Initial reads the initial events of a watch, as a streamed list does, and drops them.
-func (s Staging) Initial(ctx context.Context, w watch.Interface) (rv string, err error) {
-	return initial(ctx, w, s.l.stream.begin(false))
+// Initial reads the initial events of a watch, as a streamed list does, and drops the list.
+func (s Staging) Initial(ctx context.Context, w watch.Interface) (list map[Key]Object, err error) {
+	next := s.l.stream.begin(false)
+	_, err = initial(ctx, w, next)
+	return next.objects, err
 }
 
 // Put returns what a list would hold for an item.

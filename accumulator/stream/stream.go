@@ -142,6 +142,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 	}
 	if last || !s.store.stale(key, o) {
 		var seen coherence.Object
+		had := s.store.objects[key]
 		if !in {
 			s.remove(key, o)
 		} else if seen = o; !s.put(key, s.store.echo(before, s.store.beside(key, o))) {
@@ -149,7 +150,9 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 			return s.set.room.full()
 		}
 		s.progress.asOfRV = o.GetResourceVersion()
-		s.progress.kept.note(key, len(s.store.objects))
+		if in || had != nil { // else it is none of the query's
+			s.progress.kept.note(key, len(s.store.objects))
+		}
 		undated := s.store.view.Undated()
 		ended := s.store.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: eventRV, LastRV: lastRV})
 		s.noteUndated(undated)

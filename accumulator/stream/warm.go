@@ -92,7 +92,7 @@ func (s *shape) fileIdentity(from warm.Origin) warm.Identity {
 		Format: warm.Format, Origin: from, Packing: s.packer.Packing(),
 		Query: warm.Query{
 			Resource: s.key.resource, Kind: s.resource.Kind.String(), Storage: s.resource.Storage,
-			Namespace: s.key.namespace, Labels: s.key.labels, Fields: s.key.fields, Shard: s.key.shard, Form: form,
+			Namespace: s.key.namespace, Labels: s.key.labels, Fields: s.key.fields, AnyOf: s.key.anyOf, Shard: s.key.shard, Form: form,
 		},
 	}
 }

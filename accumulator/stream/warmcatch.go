@@ -136,11 +136,13 @@ func (c *catching) take(e watch.Event) error {
 			return err
 		}
 	}
-	if o, ok := e.Object.(Object); ok {
-		c.changed[object.KeyOf(o)] = struct{}{}
-	}
+	o, ok := e.Object.(Object)
+	had := ok && c.next.objects[object.KeyOf(o)] != nil
 	if _, err := c.next.initial(e); err != nil {
 		return err
+	}
+	if ok && (had || c.next.objects[object.KeyOf(o)] != nil) { // else it is none of the query's
+		c.changed[object.KeyOf(o)] = struct{}{}
 	}
 	c.at = rv
 	return nil

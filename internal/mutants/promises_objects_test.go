@@ -35,7 +35,9 @@ var writes = []mutant{
 		in: "Client.Get", caught: "TestG4AReadEndsNoOwnWriteThatTheWatchHasNotShown/Get",
 		old: `got, err := c.core.get(ctx, o)`,
 		new: `got, err := c.core.get(ctx, o)
-			_ = c.core.streams.Begin(o.resource, o.key()).Commit(ctx, stream.Outcome{Write: coherence.Write{Key: o.key()}})`,
+			none := stream.Outcome{}
+			none.Key = o.key()
+			_ = c.core.streams.Begin(o.resource, o.key()).Commit(ctx, none)`,
 	},
 	{
 		name: "a GetCached reads past the own writes", says: "a read outside of a watch changes nothing that watches show",

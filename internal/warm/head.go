@@ -34,6 +34,7 @@ type Query struct {
 	Namespace string `json:"namespace,omitempty"`
 	Labels    string `json:"labels,omitempty"`
 	Fields    string `json:"fields,omitempty"`
+	AnyOf     string `json:"anyOf,omitempty"` // alternatives
 	Shard     string `json:"shard,omitempty"`
 	Form      string `json:"form,omitempty"`
 }

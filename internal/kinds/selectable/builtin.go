@@ -1,6 +1,7 @@
 package selectable
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,25 +91,25 @@ func at(path string) func(map[string]any) any {
 // text reads a string, empty if it is missing.
 func text(path string) value {
 	get := at(path)
-	return func(o map[string]any) string {
+	return value{[]string{path}, func(o map[string]any) string {
 		s, _ := get(o).(string)
 		return s
-	}
+	}}
 }
 
 // flag reads a boolean, false if it is missing.
 func flag(path string) value {
 	get := at(path)
-	return func(o map[string]any) string {
+	return value{[]string{path}, func(o map[string]any) string {
 		b, _ := get(o).(bool)
 		return strconv.FormatBool(b)
-	}
+	}}
 }
 
 // count reads an integer, zero if it is missing.
 func count(path string) value {
 	get := at(path)
-	return func(o map[string]any) string {
+	return value{[]string{path}, func(o map[string]any) string {
 		switch n := get(o).(type) {
 		case int64:
 			return strconv.FormatInt(n, 10)
@@ -116,27 +117,27 @@ func count(path string) value {
 			return strconv.FormatInt(int64(n), 10)
 		}
 		return "0"
-	}
+	}}
 }
 
 // or reads v, with the value that the server sets by default.
 func or(v value, standard string) value {
-	return either(v, func(map[string]any) string { return standard })
+	return either(v, value{read: func(map[string]any) string { return standard }})
 }
 
 // either reads first, or second if that is empty.
 func either(first, second value) value {
-	return func(o map[string]any) string {
-		if s := first(o); s != "" {
+	return value{slices.Concat(first.paths, second.paths), func(o map[string]any) string {
+		if s := first.read(o); s != "" {
 			return s
 		}
-		return second(o)
-	}
+		return second.read(o)
+	}}
 }
 
-func nothing(map[string]any) string { return "" }
+var nothing = value{read: func(map[string]any) string { return "" }}
 
-func firstPodIP(o map[string]any) string {
+var firstPodIP = value{[]string{"status.podIPs"}, func(o map[string]any) string {
 	ips, _, _ := unstructured.NestedFieldNoCopy(o, "status", "podIPs")
 	if all, ok := ips.([]any); ok && len(all) > 0 {
 		if first, ok := all[0].(map[string]any); ok {
@@ -145,4 +146,4 @@ func firstPodIP(o map[string]any) string {
 		}
 	}
 	return ""
-}
+}}

@@ -29,8 +29,11 @@ import (
 // Fields has none. Fields is immutable.
 type Fields map[string]value
 
-// value reads a field of an object's JSON form.
-type value func(object map[string]any) string
+// value is how a field is read.
+type value struct {
+	paths []string // of the object's JSON form that it depends on, with dots
+	read  func(object map[string]any) string
+}
 
 // BuiltIn returns the fields of a resource of kube-apiserver 1.36, nil for other resources.
 func BuiltIn(r schema.GroupVersionResource) Fields { return builtIn[r] }
@@ -40,7 +43,7 @@ func BuiltIn(r schema.GroupVersionResource) Fields { return builtIn[r] }
 func Unsupported(r schema.GroupVersionResource, namespaced bool, field string) error {
 	fields, own := builtIn[r]
 	switch {
-	case fields[field] != nil, field == "metadata.name", field == "metadata.namespace" && (namespaced || !own):
+	case has(fields, field), field == "metadata.name", field == "metadata.namespace" && (namespaced || !own):
 		return nil
 	case r.Group == "batch" && own:
 		return fmt.Errorf("field label %q not supported for Job", field)
@@ -48,6 +51,22 @@ func Unsupported(r schema.GroupVersionResource, namespaced bool, field string) e
 		return fmt.Errorf("field label not supported: %s", field)
 	}
 	return fmt.Errorf(`%q is not a known field selector: only "metadata.name", "metadata.namespace"`, field)
+}
+
+func has(f Fields, field string) bool {
+	_, ok := f[field]
+	return ok
+}
+
+// Paths returns the paths of an object, with dots, that a field of that name may be read from,
+// whatever the kind: that of a custom kind, and those of built-in ones.
+func Paths(field string) []string {
+	all := []string{field}
+	for _, f := range builtIn {
+		all = append(all, f[field].paths...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // BuiltIns returns the resources that BuiltIn knows, in no particular order.
@@ -63,12 +82,12 @@ func Custom(paths []string) Fields {
 			continue
 		}
 		get := at(path)
-		f[path] = func(o map[string]any) string {
+		f[path] = value{[]string{path}, func(o map[string]any) string {
 			if v := get(o); v != nil {
 				return fmt.Sprint(v)
 			}
 			return ""
-		}
+		}}
 	}
 	return f
 }
@@ -80,7 +99,7 @@ func (f Fields) Names() []string { return slices.Sorted(maps.Keys(f)) }
 // field is not one of these, or if only some of the object's fields are held. The object may be
 // typed or not.
 func (f Fields) Value(o runtime.Object, field string) (string, bool) {
-	read, ok := f[field]
+	v, ok := f[field]
 	if !ok {
 		return "", false
 	}
@@ -88,11 +107,11 @@ func (f Fields) Value(o runtime.Object, field string) (string, bool) {
 	case *metav1.PartialObjectMetadata, *object.Projected:
 		return "", false
 	case *unstructured.Unstructured:
-		return read(o.Object), true
+		return v.read(o.Object), true
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
 		return "", false
 	}
-	return read(content), true
+	return v.read(content), true
 }

@@ -88,6 +88,16 @@ func Resource(name string) stream.Resource {
 	}
 }
 
+// Field reads the field by which the server selects, beside those of the metadata.
+func Field(o stream.Object, field string) (value string, ok bool) {
+	u, untyped := o.(*unstructured.Unstructured)
+	if !untyped || field != "spec.node" {
+		return "", false
+	}
+	value, _, _ = unstructured.NestedString(u.Object, "spec", "node")
+	return value, true
+}
+
 // Query returns a query over all objects of a resource.
 func Query(name, resource string) query.Query {
 	return query.Query{Name: name, Kind: resource, Resolve: func(context.Context) (stream.Resource, error) { return Resource(resource), nil }}
