@@ -54,21 +54,12 @@ type slot struct {
 	filters  []sim.Filter // of its watches; an object is in one of them at least
 	// since is, for each object, the earliest version of the server at which everything that was
 	// shown of it so far may have been true. It never goes back (G5).
-	since  map[stream.Key]int
-	replay map[stream.Key]stream.Object // the deltas, applied
-	least  map[stream.Key]int           // the position of its latest watch at the last Update
-	free   bool                         // a stream need not show anything new now (G3)
-	// asks: in this union a list of one watch settles own writes. A foreign write may move the
-	// object to the other watch between the own write and the list. If that watch is late, the
-	// object is out of sight until the watch has caught up: the gap that package coherence names.
-	// What was before the own write is not shown.
-	asks bool
-	// late has the objects that the union did not show before and has yet to decide on. Of an own
-	// write that its stream has passed, the reader learns when the decision is final (package
-	// coherence, own writes of unions).
-	late    map[stream.Key]bool
-	anew    bool // the query was replaced, and this is its first snapshot
-	removed bool // and the one that is added in its place is not shown yet
+	since   map[stream.Key]int
+	replay  map[stream.Key]stream.Object // the deltas, applied
+	least   map[stream.Key]int           // the position of its latest watch at the last Update
+	free    bool                         // a stream need not show anything new now (G3)
+	anew    bool                         // the query was replaced, and this is its first snapshot
+	removed bool                         // and the one that is added in its place is not shown yet
 }
 
 // storedSlot is a slot and a resource that it shows, or has shown.
@@ -124,10 +115,7 @@ func (s *slot) covers(key stream.Key) bool {
 	})
 }
 
-// delivered notes how far the watches of a query have come. Where several watches may show an
-// object, an object that has left one of them stays until the others have come as far. So the
-// position of one watch does not count for such an object. Own writes, and what was shown before,
-// do.
+// delivered notes how far the watches of a query have come. An object is in one of them.
 func (s *slot) delivered(f *field, shown bool) {
 	s.least, s.free = map[stream.Key]int{}, false
 	for _, l := range f.Query.Listeners() {
@@ -135,7 +123,7 @@ func (s *slot) delivered(f *field, shown bool) {
 		rev := sim.Revision(st.PositionRV)
 		s.free = s.free || st.Phase == stream.Relisting && shown // a first snapshot waits for it
 		for _, key := range modelKeys {
-			if at, known := s.least[key]; !f.Query.Query().Union() && s.covers(key) && l.Covers(key) && (!known || rev < at) {
+			if at, known := s.least[key]; s.covers(key) && l.Covers(key) && (!known || rev < at) {
 				s.least[key] = rev
 			}
 		}
@@ -144,7 +132,7 @@ func (s *slot) delivered(f *field, shown bool) {
 
 // call is an Update that runs.
 type call struct {
-	own, written map[storedKey]int // what it must show at least
+	written      map[storedKey]int // what it must show at least
 	signal, held bool
 	landing      bool // some streams may have an own write already, and others signal it later
 	upheld       bool // other things happened meanwhile
@@ -230,17 +218,7 @@ func (r *modelReader) updated(c *call) error {
 		// Streams past the cap have forgotten own writes. What they show after that counts only
 		// when all of them have come as far.
 		s.free = s.free || m.script.PendingMax > 0 && r.field(i).Query.Waits().Held > 0
-		bound := c.written
-		if r.queries[i].Union() { // see delivered; a Sync is the same
-			bound = c.own
-		}
-		s.late = map[stream.Key]bool{}
-		if r.queries[i].Union() && r.field(i).Query.Waits().Held > 0 {
-			for _, key := range modelKeys {
-				s.late[key] = !slices.ContainsFunc(old.field(i), func(o *unstructured.Unstructured) bool { return object.KeyOf(o) == key })
-			}
-		}
-		if err := s.true(m, r.snap.field(i), bound); err != nil {
+		if err := s.true(m, r.snap.field(i), c.written); err != nil {
 			return fmt.Errorf("query %s (%s): %w", r.queries[i].Name, r.queries[i].Kind, err)
 		}
 		s.anew = false
@@ -250,7 +228,7 @@ func (r *modelReader) updated(c *call) error {
 
 // call notes what an Update must show from now on.
 func (r *modelReader) call() *call {
-	m, c := r.model, &call{own: map[storedKey]int{}, written: map[storedKey]int{}}
+	m, c := r.model, &call{written: map[storedKey]int{}}
 	c.landing = m.landing.Load() > 0
 	select {
 	case <-r.a.Changed():
@@ -271,7 +249,6 @@ func (r *modelReader) call() *call {
 	for _, resource := range modelResources {
 		for _, key := range modelKeys {
 			k := storedKey{resource, key}
-			c.own[k] = m.written[k]
 			c.written[k] = max(m.written[k], m.synced)
 		}
 	}
@@ -346,10 +323,7 @@ func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[stor
 	for _, key := range modelKeys {
 		least := s.since[key]
 		if !s.free {
-			least = max(least, s.least[key])
-			if got[key] != nil || !s.asks && !s.late[key] {
-				least = max(least, written[storedKey{s.resource, key}])
-			}
+			least = max(least, s.least[key], written[storedKey{s.resource, key}])
 		}
 		moment, ok := s.moment(m.Server, key, got[key], least)
 		if !ok {

@@ -34,13 +34,12 @@ func (s *staged) reached(m stream.Moment) {
 // on sets what is done at a point.
 func (s *staged) on(p stream.Point, do func()) { s.Point, s.do = p, do }
 
-// A pod of a StatefulSet is replaced under its name while a reader merges the streams of a query:
-// the reader has taken their changes, and has not yet asked each stream for the present state.
-func TestG2G6WhatComesWhileStreamsAreMergedAndGoesBeforeTheNextUpdateDoesNotStay(t *testing.T) {
+// A pod of a StatefulSet is replaced under its name while a reader takes the streams of a query.
+func TestG2G6WhatComesWhileStreamsAreTakenAndGoesBeforeTheNextUpdateDoesNotStay(t *testing.T) {
 	namespaces := sim.Query("A", "as")
 	namespaces.Namespaces = []string{"ns", "other"}
 	for name, q := range map[string]query.Query{"several namespaces": namespaces, "selected namespaces": spaceQuery("A", "as", "team=a")} {
-		for _, p := range []stream.Point{stream.AtMerge, stream.AtLook} {
+		for _, p := range []stream.Point{stream.AtTake, stream.AtTaken} {
 			t.Run(name+"/"+string(p), func(t *testing.T) {
 				var stage staged
 				sim.Bubble(t, stream.Config{Points: stage.reached}, func(t *testing.T, s *sim.Server, streams *stream.Set) {

@@ -3,7 +3,6 @@ package accumulator
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -11,42 +10,31 @@ import (
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/accumulator/stream"
-	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
 )
 
 // Reader looks objects up in the streams of one query, without a snapshot. Each answer is the
 // newest state that a watch or an own write has shown (G4, G5). It shares its streams with other
-// listeners. It holds nothing per object, except a pointer for each object of a union. It sends
-// no request, and is safe for concurrent use.
+// listeners. It holds nothing per object, sends no request, and is safe for concurrent use.
 type Reader struct {
-	collector *collect.Collector[objects]
+	collector *collect.Collector[none]
 	query     query.Running
 	name      string // of the query
-
-	mu    lockorder.Mutex[lockorder.UnionReader]
-	union objects // the objects of a union at the last look
 }
 
-// objects are the objects that a reader has been handed.
-type objects map[stream.Key]stream.Object
+// none is what a reader has been handed: it takes no batches.
+type none struct{}
 
-func (os objects) Get(key stream.Key) (stream.Object, bool) {
-	o, had := os[key]
-	return o, had
-}
-
-func (os objects) Keys(yield func(stream.Key) bool) { maps.Keys(os)(yield) }
-
-// Present is false: each look is a first one.
-func (os objects) Present() bool { return false }
+func (none) Get(stream.Key) (stream.Object, bool) { return nil, false }
+func (none) Keys(func(stream.Key) bool)           {}
+func (none) Present() bool                        { return false }
 
 // Open opens a reader of a query, until ctx ends or Close. The errors are those of [New]. Of the
 // options, a reader has the witness alone.
 func Open(ctx context.Context, s *stream.Set, q query.Query, o collect.Options) (*Reader, error) {
 	r := &Reader{}
-	c, err := collect.New(ctx, s, []query.Query{q}, collect.Options{Witness: o.Witness}, collect.Reader[objects]{
-		User: r, Shown: func() objects { return nil }, Invalid: func(objects) int { return 0 }, Silent: true,
+	c, err := collect.New(ctx, s, []query.Query{q}, collect.Options{Witness: o.Witness}, collect.Reader[none]{
+		User: r, Shown: func() none { return none{} }, Invalid: func(none) int { return 0 }, Silent: true,
 	})
 	if err != nil {
 		return nil, err
@@ -88,11 +76,6 @@ func (r *Reader) Get(key stream.Key) stream.Object {
 func (r *Reader) Has(key stream.Key) bool { return r.get(key) != nil }
 
 func (r *Reader) get(key stream.Key) stream.Object {
-	if r.merges() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.merge()[key]
-	}
 	return r.query.Get(key)
 }
 
@@ -126,35 +109,10 @@ func (r *Reader) List(namespace string, selector labels.Selector) []stream.Objec
 	return all
 }
 
-// merges reports whether the query is a complete union: its streams alone do not say what it
-// shows.
-func (r *Reader) merges() bool { return r.query.Query().Union() && r.collector.Complete() }
-
-// merge takes the changes of a union. Called with mu held.
-func (r *Reader) merge() objects {
-	b := r.query.Take(r.union)
-	if b.OK && (b.Whole || r.union == nil) {
-		r.union = make(objects, len(b.Changes))
-	}
-	for _, c := range b.Changes {
-		if c.Object != nil {
-			r.union[c.Key] = c.Object
-		} else {
-			delete(r.union, c.Key)
-		}
-	}
-	return r.union
-}
-
 // found returns the objects of a namespace, and perhaps others.
-func (r *Reader) found(namespace string) objects {
-	if r.merges() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return maps.Clone(r.merge())
-	}
-	found := make(objects)
-	r.query.Each(namespace, func(key stream.Key, o stream.Object) { found[key] = stream.Newer(found[key], o) })
+func (r *Reader) found(namespace string) map[stream.Key]stream.Object {
+	found := make(map[stream.Key]stream.Object)
+	r.query.Each(namespace, func(key stream.Key, o stream.Object) { found[key] = o })
 	return found
 }
 

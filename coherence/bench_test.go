@@ -28,7 +28,7 @@ func pendingView(pending int) (*coherence.View, []*thing) {
 }
 
 func record(v *coherence.View, x *thing) {
-	v.Begin(x.key, nil)
+	v.Begin(x.key)
 	w := coherence.Write{Key: x.key, UID: x.uid, Version: x.GetResourceVersion(), Object: x}
 	v.Record(w, nil, time.Time{})
 	v.End(x.key)

@@ -82,7 +82,7 @@ func TestG4WritesWithoutVersionsEndInTheirOrder(t *testing.T) {
 // The event of a write may come before its answer.
 func TestG5AnEventThatOvertakesAnAnswerWithoutAVersionEndsIt(t *testing.T) {
 	v := byContent()
-	v.Begin(a, nil)
+	v.Begin(a)
 	v.Observe(shown("1"))
 	v.Observe(shown("2"))
 	wrote(v, "1", start)
@@ -98,7 +98,7 @@ func TestG5AnEventThatOvertakesAnAnswerWithoutAVersionEndsIt(t *testing.T) {
 	v.End(a)
 
 	v.Observe(shown("3"))
-	v.Begin(a, nil)
+	v.Begin(a)
 	wrote(v, "3", start)
 	v.End(a)
 	assert.Equal(t, 1, v.Pending(), "an event from before the write is not its own")
@@ -171,10 +171,6 @@ func TestKeysAreThoseThatOwnWritesAreShownFor(t *testing.T) {
 	assert.Equal(t, "10 true", known+" "+strconv.FormatBool(bounded))
 	_, bounded = v.Known(c)
 	assert.False(t, bounded)
-	uid, at := v.Gone(c)
-	assert.Equal(t, "y 10", string(uid)+" "+at)
-	uid, at = v.Gone(b)
-	assert.Equal(t, " 10", string(uid)+" "+at)
 
 	assert.Equal(t, []coherence.Key{c}, keys(v.List("11", func(coherence.Key) types.UID { return "" })), "the list does not have it")
 	assert.Zero(t, v.Undated())
@@ -190,20 +186,4 @@ func keys(ended []coherence.Ended) []coherence.Key {
 		all[e.Key] = true
 	}
 	return slices.Collect(maps.Keys(all))
-}
-
-func TestADeletionThatTheWatchHasShownIsKnownWhileAWriteIsUnderWay(t *testing.T) {
-	v := coherence.NewView(coherence.Options{Whole: true})
-	gone := coherence.Event{Key: a, UID: "x", Version: "11"}
-	v.Observe(gone)
-	assert.Empty(t, v.Deleted(a, "x"), "nobody wrote")
-	v.Begin(a, &thing{key: a, uid: "y", rev: 12})
-	assert.Equal(t, "12", v.Existed(a, "y"))
-	v.Observe(coherence.Event{Key: a, UID: "y", Version: "13"})
-	assert.Equal(t, "13", v.Deleted(a, "y"))
-	assert.Empty(t, v.Deleted(a, "x"))
-	assert.Empty(t, v.Existed(a, "x"))
-	v.End(a)
-	assert.Empty(t, v.Deleted(a, "y"))
-	assert.Empty(t, v.Existed(a, "y"))
 }

@@ -15,7 +15,7 @@ import (
 // overtaken is a view to which the DELETED event of x at 12 came while a write of x was under way.
 func overtaken(o coherence.Options, x *thing) *coherence.View {
 	v := at10(o, x)
-	v.Begin(x.key, nil)
+	v.Begin(x.key)
 	v.Observe(coherence.Event{Key: x.key, UID: x.uid, Version: "12"})
 	return v
 }
@@ -44,7 +44,7 @@ func TestG5ADeletionThatTheWatchHasShownHidesNobodyWhoHasTheNameSince(t *testing
 	assert.Zero(t, v.Pending())
 
 	v = overtaken(coherence.Options{Whole: true}, x)
-	v.Begin(x.key, nil)
+	v.Begin(x.key)
 	made := coherence.Write{Key: x.key, UID: next.uid, Version: "13", Object: next}
 	v.Record(made, nil, time.Time{})
 	v.End(x.key)
@@ -57,7 +57,7 @@ func TestG4WhatTheDeletedObjectWasWrittenToBeforeIsNotShownAgain(t *testing.T) {
 	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
 	v := at10(coherence.Options{Whole: true}, x)
 	written := &thing{key: x.key, uid: x.uid, rev: 11}
-	v.Begin(x.key, nil) // of the deletion, which is sent when the update is answered
+	v.Begin(x.key) // of the deletion, which is sent when the update is answered
 	v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: "11", Object: written}, x, time.Time{})
 	assert.Equal(t, written, v.Read(x.key, x))
 	v.Observe(coherence.Event{Key: x.key, UID: x.uid, Version: "12"})
@@ -97,20 +97,20 @@ func TestG4G5ADeletedEventOfASelectiveStreamAnswersForNoDeletion(t *testing.T) {
 func TestG3WhatTheWatchHasShownOfDeletionsEndsWithTheLastWriteThatItMayAnswer(t *testing.T) {
 	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
 	v := overtaken(coherence.Options{Whole: true}, x)
-	v.Begin(x.key, nil)
-	v.Begin(x.key, nil)
+	v.Begin(x.key)
+	v.Begin(x.key)
 	v.End(x.key) // the first one failed
 	assert.True(t, status(v, x, nil), "the second deleted it")
 	v.End(x.key)
 	assert.True(t, status(v, x, nil), "and took nothing from the third")
 	v.End(x.key)
-	v.Begin(x.key, nil)
+	v.Begin(x.key)
 	assert.False(t, status(v, x, nil), "nothing is kept for who comes later")
 	v.End(x.key)
 
 	v = at10(coherence.Options{Whole: true}, x)
 	v.Observe(coherence.Event{Key: x.key, UID: x.uid, Version: "12"})
-	v.Begin(x.key, nil)
+	v.Begin(x.key)
 	assert.False(t, status(v, x, nil), "nor is anything while no write is under way")
 	v.End(x.key)
 }
@@ -118,7 +118,7 @@ func TestG3WhatTheWatchHasShownOfDeletionsEndsWithTheLastWriteThatItMayAnswer(t 
 func TestG3OneKeyMadeAndDeletedOverAndOverDuringAWriteIsBounded(t *testing.T) {
 	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
 	v := at10(coherence.Options{Whole: true}, x)
-	v.Begin(x.key, nil)
+	v.Begin(x.key)
 	before := heap()
 	last := &thing{key: x.key}
 	for rev := 11; rev < 100_000; rev++ {
@@ -150,29 +150,10 @@ func TestG5ADeletionOfAnotherHistoryAnswersForNothing(t *testing.T) {
 func TestG4AWriteOfAnObjectWithoutAUIDIsNotTheOneThatWasDeletedMeanwhile(t *testing.T) {
 	v, key := coherence.NewView(coherence.Options{Whole: true}), coherence.Key{Name: "a"}
 	v.Advance("5")
-	v.Begin(key, nil)
+	v.Begin(key)
 	v.Observe(coherence.Event{Key: key, Version: "10"})
 	o := &metav1.ObjectMeta{Name: "a", ResourceVersion: "12"}
 	v.Record(coherence.Write{Key: key, Object: o, Version: "12"}, nil, time.Now())
 	v.End(key)
 	assert.NotNil(t, v.Read(key, nil))
-}
-
-func TestG4WhatTheWatchHasShownOfAnObjectIsKnownWhileAWriteIsUnderWay(t *testing.T) {
-	a := &thing{key: coherence.Key{Name: "x"}, uid: "a", rev: 8}
-	v := at10(coherence.Options{}, a)
-	assert.Empty(t, v.Existed(a.key, "a"), "no write is under way")
-	v.Begin(a.key, a)
-	assert.Equal(t, "8", v.Existed(a.key, "a"))
-	newer := &thing{key: a.key, uid: "a", rev: 11}
-	v.Observe(coherence.Event{Key: a.key, UID: "a", Object: newer, Version: "11"})
-	v.Observe(coherence.Event{Key: a.key, UID: "a", Version: "12"})
-	b := &thing{key: a.key, uid: "b", rev: 13}
-	v.Observe(coherence.Event{Key: a.key, UID: "b", Object: b, Version: "13"})
-	assert.Equal(t, "11", v.Existed(a.key, "a"))
-	assert.Equal(t, "13", v.Existed(a.key, "b"))
-	v.Reset("20")
-	assert.Empty(t, v.Existed(a.key, "b"), "versions of two histories do not compare")
-	v.End(a.key)
-	assert.Empty(t, v.Existed(a.key, "a"))
 }

@@ -10,7 +10,7 @@
 // of clients, requests or streams, so all of it can be tested exhaustively.
 //
 // Start at [View]: the own writes of one stream. [Journal] is the client's side: the floor under
-// each resource. [Decide] is for unions: several streams whose objects are one set.
+// each resource.
 //
 // # Rules
 //
@@ -37,10 +37,8 @@
 //     a move out of the selector: it tells the version at which its UID was deleted. If the event
 //     comes before the answer, the answer counts as one of that version. The position has reached
 //     it, so there is nothing to hide, and nothing to ask. So while a write of a key is under way,
-//     the view keeps which UIDs of the key were deleted, and when, and which it has shown, and at
-//     which version. If it has not seen the
-//     deletion, but the stream has no selector and shows the very object (by UID) that was
-//     deleted, the entry hides the name. It does so until the DELETED event of that UID, or until
+//     the view keeps which UIDs of the key were deleted, and when. If it has not seen the deletion,
+//     but the stream has no selector and shows the very object (by UID) that was deleted, the entry hides the name. It does so until the DELETED event of that UID, or until
 //     a list or an event that is newer than the object and does not have it. Everything delivered
 //     before that is older than the deletion, whatever its UID. In all other cases rule 6 applies:
 //     the stream has a selector, or it neither shows the object nor has shown its deletion. Then
@@ -164,17 +162,11 @@
 // has to be as new as the stream, as a Sync or a query that takes another's place, asks the server
 // (8).
 //
-// In a union the event is a departure at the version that it has (U2). A stream that has reached
-// that version and does not show the object never will. One that shows it has a deletion of its
-// own to come. But it is not the version of an own deletion (U4), which is newer: so the server is
-// asked for it.
-//
 // This assumes that a DELETED event with the stored version is a deletion also in a stream with a
 // selector. A move out of a selector is sent as DELETED, too, with the version of the move: the
-// API server does this, and no server is known that sends the stored version. If one did, the
-// object would be missing from a union, though another selector selects it, until the stream of
-// that selector shows the move. Then it is there again (U1): that stream has an object that is
-// newer than the departure.
+// API server does this, and no server is known that sends the stored version. If one did, an own
+// write that moves the object out of the selector would end by the event as by its deletion, which
+// is right: the stream does not show the object in either case.
 //
 // # Why a UID and a bound are not enough for a deletion
 //
@@ -185,88 +177,12 @@
 // update that changes nothing is answered with the version that the object had before, which may
 // be older than the deletion.
 //
-// # Rules of unions
+// # Several streams
 //
-// A union is several streams of one stored resource, each with a selector of its own. An object is
-// in the union while any of the selectors selects it. It may move from one stream to another, and
-// each stream is late in its own way. [Decide] decides, key by key, what the union shows.
-//
-//  1. U1 Newest. Of the objects that streams show for a key, the newest counts, but never in place
-//     of a newer one that was shown before. Of several at one version, that of the stream which has
-//     listed last counts: it has the content that the server shows now (9).
-//  2. U2 Departure. A key left a stream by version D: an event, an own write or a list says so.
-//     While no stream shows an object that is D or newer, and some stream has not reached D,
-//     another stream may have the object. Until every stream has reached D, the union shows the
-//     newest state that is known: what a stream shows, what the key was before it left, or what
-//     was shown. Each departure is handed to the reader once, and is added to those that the key's
-//     last decision left open.
-//  3. U3 Shown. What was shown counts as a departure at its own version: no stream that has not
-//     reached that version takes it back.
-//  4. U4 Own writes. An own write at V after which a stream does not show the object is a
-//     departure by V. It also replaces the newest known state, if that is older than V, where the
-//     streams alone do not tell: by nothing, where the write deleted the object, or no selector of
-//     the union selects it (where only the server can say, it has been asked); by the object as
-//     written, where the stream's position, or a newer own write, has passed V. A deletion that
-//     was answered without a version counts at the earliest version at which a watch has shown it,
-//     or an answer (rule 6) shows it done. If a stream has had a state of the deleted object since
-//     the request was sent, the deletion replaces every state of that UID, and every state that is
-//     not newer than that one; a newer state of another UID is newer than the deletion, and a
-//     stream that knows of the deletion alone has reached no more than that then. So is an object
-//     of another UID that an answer shows. Of several own writes each replaces what is older: a
-//     deletion that is answered late does not hide a write that came after it.
-//  5. U5 Skips. A list does not tell what came and went before it. So where no stream shows the
-//     key, each has to reach the latest list of all of them, too. A reader that lets departures
-//     go, because there are too many, has skipped up to the stream's position. A pending own write
-//     of the key, after which a stream does not show it, is a skip up to the write's version: its
-//     departure may have been let go, or be older than the reader.
-//  6. U6 Lost. A stream that has given up its own writes shows nothing before its next list. Until
-//     then every key that it covers stays as it was shown, and its decision stays open. What it
-//     gives up is a departure by the write's version, and if it is an object, a state that
-//     replaces older ones. Of older states that this stream still shows, as of an own write that is
-//     answered late, the same is true; they bring nothing back.
-//  7. U7 New history. Versions of two histories, or of two resources, do not compare. The first
-//     decision after the change takes what streams show (U1), and waits for nothing.
-//  8. U8 Start. The first snapshot of a union waits until the watch of every stream has reached the
-//     newest version that any of them showed when all had begun. A pending own write counts: it may
-//     have taken an object out of one stream, and another has yet to learn of it. Departures count
-//     from then on.
-//
-// # Why the guarantees follow for unions
-//
-// A stream says what its selector shows of key k, truly as of the version K up to which it knows
-// k: its position, or the version of a pending own write (rules 1 to 10).
-//
-// Monotonic (G5). What is shown has a version at which it is the truth, and these versions only
-// grow. An object that a decision shows is never older than what was shown (U1 to U3), or it is an
-// own write's that is newer (U4). Absence is final only at a version L that every stream has
-// reached: no older than any departure (U2), than what was shown (U3), and than any list (U5). A
-// stream shows nothing for k at K ≥ L, and had it shown an object at L, it would have left since,
-// by an event, with a departure after L. So at L no stream shows k. A later state of k is newer
-// than L. Departures that were decided with are not handed out again, so none brings back a state
-// from before L.
-//
-// Own writes (G4). Each stream shows an own write at V or has passed V, once the write has
-// returned. If the union shows less than V, no stream shows an object that is V or newer, and some
-// stream has noted a departure by V or later. If all have reached it, the object is absent at a
-// version after V. If not, the newest known state is that of the write (U4), unless the key was
-// never shown, and no stream knows a state of it: then it appears when the decision is final.
-//
-// No residue (G6). An open decision waits for a version that some stream has reached, so the
-// others reach it: by events, by bookmarks, or by a request after a silence. A lost stream lists.
-// Once every stream has reached the newest version, no decision is open, and what streams show is
-// what the server has.
-//
-// Exact deltas (G7). One decision per key and Update changes what is shown at most once.
-//
-// One gap is known. Where the server has to be asked (rule 6), it is asked stream by stream. If
-// others move the object to a stream that is late, or create it anew there, while that goes on, it
-// may be absent from a snapshot between two in which it is: after a deletion whose version is not
-// known, if no stream has a state of the deleted object or has shown its deletion; and after a
-// write of an object that the answers do not show, until the late stream has caught up.
-//
-// Another gap is known. A Sync lists each stream at a version of its own. What others made and
-// deleted before it, and nobody has read, may be shown after it, until each stream has reached the
-// newest of these lists (U5).
+// An object is in exactly one stream of a query, for all time (rules D1 to D3, packages
+// accumulator/query and accumulator/stream). So nothing has to decide which of several streams is
+// right, and what holds for a stream holds for a query. Several streams of one resource are each as
+// late as they are. The state that a query shows of one object may be newer than that of another.
 //
 // # Objects without usable versions
 //

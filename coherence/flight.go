@@ -13,8 +13,6 @@ type flight struct {
 	writes int
 	seen   []Object // if writes are judged by content
 	gone   []moment // if they are judged by version, and a DELETED event is a deletion
-	met    []moment // objects, each with the newest version at which the watch has shown it
-	room   [2]moment
 }
 
 // moment is an object at a version: "" if the event did not tell (rule 10), but what version was
@@ -22,20 +20,6 @@ type flight struct {
 type moment struct {
 	uid          types.UID
 	atRV, lastRV string
-}
-
-// meet notes that the watch has shown an object.
-func (f *flight) meet(uid types.UID, atRV string) {
-	for i, m := range f.met {
-		if m.uid == uid {
-			f.met[i].atRV = Newest(m.atRV, atRV)
-			return
-		}
-	}
-	if f.met == nil {
-		f.met = f.room[:0] // nearly always enough
-	}
-	f.met = remember(f.met, moment{uid: uid, atRV: atRV})
 }
 
 // deleted reports whether the watch showed the deletion of an object, and when, as far as that is

@@ -172,7 +172,7 @@ func (m *model) commit(t *rapid.T, i int) {
 // begin tells every watcher that a write is about to be sent.
 func (m *model) begin(key coherence.Key) {
 	for _, w := range m.watchers {
-		w.Begin(key, nil)
+		w.Begin(key)
 	}
 }
 

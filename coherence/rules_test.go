@@ -181,7 +181,7 @@ func TestG2G4ADeletionThatHasTheStoredVersionEndsNothingButTheDeletionOfThatObje
 func TestG5AnAnswerFromBeforeADeletionThatHasTheStoredVersionBringsNothingBack(t *testing.T) {
 	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
 	v := at10(coherence.Options{Whole: true}, x)
-	v.Begin(x.key, nil)
+	v.Begin(x.key)
 	v.Observe(coherence.Event{Key: x.key, UID: x.uid, LastRV: "10"})
 	assert.True(t, v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: "12", Object: x}, nil, time.Time{}))
 	assert.Nil(t, v.Read(x.key, nil))
@@ -194,7 +194,7 @@ func TestG5AnAnswerFromBeforeADeletionThatHasTheStoredVersionBringsNothingBack(t
 func TestG5AnAnswerThatHasTheDeletedStateBringsNothingBackInAStreamWithASelector(t *testing.T) {
 	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
 	v := at10(coherence.Options{}, x)
-	v.Begin(x.key, x)
+	v.Begin(x.key)
 	v.Observe(coherence.Event{Key: x.key, UID: x.uid, LastRV: "10"})
 	assert.True(t, v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: "12", Object: x}, nil, time.Time{}))
 	assert.Nil(t, v.Read(x.key, nil))

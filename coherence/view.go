@@ -100,14 +100,8 @@ func (v *View) Newest() string {
 func (v *View) Pending() int { return len(v.entries) + v.content.held }
 
 // Begin is called before a write of key is sent. An event may overtake the write's answer; where
-// the answer has no version, the view recognizes the event by what it kept since Begin. Stored is
-// what the watch shows for the key.
-func (v *View) Begin(key Key, stored Object) {
-	v.flights.begin(key)
-	if stored != nil {
-		v.flights[key].meet(stored.GetUID(), stored.GetResourceVersion())
-	}
-}
+// the answer has no version, the view recognizes the event by what it kept since Begin.
+func (v *View) Begin(key Key) { v.flights.begin(key) }
 
 // End is called once for each Begin: after [View.Record] if the write succeeded, at once if it
 // failed or its outcome is unknown. A write that is not recorded leaves no trace.
@@ -115,34 +109,9 @@ func (v *View) End(key Key) { v.flights.end(key) }
 
 // note keeps what the watch has shown, for writes that are not answered yet: rule 4.
 func (v *View) note(ev Event) {
-	switch f := v.flights[ev.Key]; {
-	case f == nil:
-	case ev.Object != nil:
-		f.meet(ev.UID, ev.Version)
-	case v.options.Whole || ev.LastRV != "":
+	if f := v.flights[ev.Key]; f != nil && ev.Object == nil && (v.options.Whole || ev.LastRV != "") {
 		f.gone = remember(f.gone, moment{uid: ev.UID, atRV: ev.Version, lastRV: ev.LastRV})
 	}
-}
-
-// Existed returns the newest version at which the watch has shown an object while a write of key
-// was under way, "" if it has not.
-func (v *View) Existed(key Key, uid types.UID) string {
-	if f := v.flights[key]; f != nil {
-		for _, m := range f.met {
-			if m.uid == uid {
-				return m.atRV
-			}
-		}
-	}
-	return ""
-}
-
-// Deleted returns the version at which the watch has shown the deletion of an object, "" if it has
-// not, or the version is not known. It knows of deletions that came while a write of key was under
-// way (rule 4).
-func (v *View) Deleted(key Key, uid types.UID) string {
-	d, _ := v.flights[key].deleted(uid)
-	return d.atRV
 }
 
 // Record adds an own write. Its object is as the stream would show it, nil if the object is gone
@@ -271,17 +240,6 @@ func (v *View) Known(key Key) (knownRV string, bounded bool) {
 	return v.positionRV, true
 }
 
-// Gone returns the UID of an object that was deleted at an unknown version, "" if there is none,
-// and the newest version at which the stream knows key: the object was there, or it is the
-// position.
-func (v *View) Gone(key Key) (uid types.UID, knownRV string) {
-	e := v.entries[key]
-	if !e.open {
-		return "", v.positionRV
-	}
-	return e.uid, Newest(v.positionRV, e.atRV)
-}
-
 // Keys calls yield with every key for which Read may return something else than what is stored.
 func (v *View) Keys(yield func(Key) bool) {
 	for k := range v.entries {
@@ -394,7 +352,7 @@ func (v *View) GiveUp() {
 func (v *View) Reset(startRV string) {
 	v.GiveUp()
 	for _, f := range v.flights {
-		f.gone, f.met = nil, nil // they may exist again, with the same UIDs
+		f.gone = nil // they may exist again, with the same UIDs
 	}
 	v.positionRV = startRV
 }

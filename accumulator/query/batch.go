@@ -33,6 +33,15 @@ func batchOf(b stream.Batch) Batch {
 	}
 }
 
+// take adds what a stream has to those of others. No two have one object.
+func (b *Batch) take(t stream.Batch) {
+	b.OK, b.NewHistory = true, b.NewHistory || t.NewHistory
+	b.Changes = append(b.Changes, t.Changes...)
+	for key := range t.Signals {
+		b.signal(key)
+	}
+}
+
 // signal adds that a change of a key is worth a signal.
 func (b *Batch) signal(key stream.Key) {
 	if b.Signals == nil {

@@ -10,11 +10,14 @@ import (
 // An object is in exactly one stream of a query, for all time: its namespace and its name never
 // change, and say in which. So nothing has to decide which of several streams is right. The rules:
 //
-//  1. Each alternative lies in a box: in a namespace or in all, under a name or any. A query
-//     without AnyOf is one alternative for each of its namespaces.
-//  2. Boxes that overlap are widened until all are disjoint. Each is a stream. A namespace that is
-//     named is never left by that, so the rights in it suffice.
-//  3. The alternatives of a box select its objects: see [stream.Spec].
+//   - D1. Each alternative lies in a box: in a namespace or in all, under a name or any. A query
+//     without AnyOf is one alternative for each of its namespaces. Boxes that overlap are widened
+//     until all are disjoint. Each is a stream. Where the query names its namespaces, no box leaves
+//     them, so rights there suffice.
+//   - D2. The server of a box selects by what its alternatives have in common.
+//   - D3. What is left of them is judged here, for each version of an object.
+//
+// Package stream keeps D2 and D3: see [stream.Common].
 
 // alternative is a selection, and the box in which it selects.
 type alternative struct {

@@ -11,7 +11,8 @@
 //
 // Running has three implementations:
 //
-//   - A union runs on streams over whole namespaces: one stream, or several.
+//   - A union runs on streams over namespaces and names, one or several. No two of them have one
+//     object: see boxes.go.
 //   - References are the objects that others name. Each has a stream.
 //   - A source is one of these whose objects name those of others. It wraps that.
 //
@@ -22,15 +23,12 @@
 // for each object. A source answers for the query that it wraps, since it holds back some of what
 // that query has handed out.
 //
-// # Unions
+// # Several streams
 //
-// The streams of a query may show the same object, and each may be late. Package coherence decides
-// what the query shows: see rules U1 to U8 there. A union takes what all of its streams have, and
-// then looks each changed key up in all of them (U1). While a decision is open, what is shown
-// stays, and each batch decides the key again (U2). So an object that left a stream stays as it
-// was until all streams have reached a version at which its absence is certain. The union asks the
-// server on behalf of streams that stay late. The first snapshot waits until all streams have
-// reached one version (U8). The batch of a single stream needs no decision.
+// A batch of several streams has what their batches have. Where one of them tells everything anew,
+// what the reader has of that stream, and the batch lacks, is gone. Where one has given up own
+// writes, what the reader has of it stays until it has listed. Where the selected namespaces change,
+// all streams tell everything, and the batch has all objects.
 //
 // # Changes while it runs
 //
@@ -42,8 +40,8 @@
 // in one take.
 //
 // A kind that is served in another way gives a union other streams. The old ones leave when each
-// new one has its whole first list. If the kind is another stored resource, versions do not
-// compare (U7).
+// new one has its whole first list, and has reached the position of what was shown. If the kind is
+// another stored resource, versions do not compare.
 //
 // # References
 //

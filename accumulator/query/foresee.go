@@ -43,7 +43,7 @@ func (s *source) foresee() (patience time.Duration) {
 		return 0
 	}
 	found := make(map[stream.Key]stream.Object)
-	next.Each("", func(key stream.Key, o stream.Object) { found[key] = stream.Newer(found[key], o) })
+	next.Each("", func(key stream.Key, o stream.Object) { found[key] = o })
 	if s.coming.objects == nil {
 		s.coming.of, s.coming.objects = next, make(map[stream.Key]nameable, len(found))
 	}

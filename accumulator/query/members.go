@@ -48,8 +48,6 @@ type part struct {
 	// helped is how often the server was asked on behalf of the stream. Guarded by the lock of the
 	// query.
 	helped int
-	// merged: the reader has its first list. Belongs to the reader's turn.
-	merged bool
 }
 
 // ready reports whether the part has its whole first list.

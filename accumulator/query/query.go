@@ -140,9 +140,6 @@ func alike(a, b stream.Form) bool {
 // Error returns an error that names the query.
 func (q Query) Error(err error) error { return fmt.Errorf("query %q: %w", q.Name, err) }
 
-// Union reports whether several streams may show one object.
-func (q Query) Union() bool { return len(q.AnyOf) > 1 }
-
 // narrowed returns what of a selection the query has.
 func (q Query) narrowed(s stream.Selection) stream.Selection {
 	return stream.Selection{Labels: q.Labels, Fields: q.Fields, Shard: q.Shard}.And(s)
@@ -168,18 +165,6 @@ func place(namespace string, f fields.Selector) (in string, rest fields.Selector
 }
 
 const nameField, namespaceField = "metadata.name", "metadata.namespace"
-
-// selects returns the selections of the query's streams, nil if the query is no union.
-func (q Query) selects(r stream.Resource) stream.Union {
-	if !q.Union() {
-		return nil
-	}
-	all := make([]stream.Selection, len(q.AnyOf))
-	for i, s := range q.AnyOf {
-		all[i] = q.narrowed(s)
-	}
-	return stream.NewUnion(r, all...)
-}
 
 // Compile finds the field of each query in a struct type.
 func Compile(t reflect.Type, queries []Query) (*snapshot.Binding, error) {

@@ -10,7 +10,7 @@ import (
 )
 
 // replaceable is a query that can be replaced. Its successor is another union beside it, with
-// streams, alignment and upkeep of its own; equal streams are shared. The reader has the old union
+// streams and upkeep of its own; equal streams are shared. The reader has the old union
 // until the switch, which happens in its turn:
 //
 //	Succeed ─▶ Await ─▶ Settled ─▶ Try ─▶ Switch: the next batch has all objects
@@ -157,7 +157,7 @@ func (r *replaceable) Try() bool {
 	}
 	at, then := now.position().storage, next.position().storage
 	moved := at != "" && then != "" && at != then
-	b := next.takeFirst(r.past(next).rv)
+	b := next.Take(nothing{}) // what is shown says nothing about the objects of another query
 	switch {
 	case b.OK:
 	case next.Phase() == Empty:
@@ -219,7 +219,7 @@ func (r *replaceable) take(shown Shown) Batch {
 	case r.begun.Load():
 		return now.Take(shown)
 	}
-	return now.takeFirst(r.past(now).rv) // an earlier query may have had the name
+	return now.Take(nothing{}) // what is shown may be of an earlier query
 }
 
 // AtRest: a query that has had no batch is at rest while it has no list. A successor changes
@@ -305,3 +305,10 @@ func (r *replaceable) Close() {
 		next.Close()
 	}
 }
+
+// nothing is what a reader has of a query before its first batch.
+type nothing struct{}
+
+func (nothing) Get(stream.Key) (stream.Object, bool) { return nil, false }
+func (nothing) Keys(func(stream.Key) bool)           {}
+func (nothing) Present() bool                        { return false }

@@ -28,11 +28,9 @@ type Running interface {
 	Phase() Phase
 	// News reports whether there is a change that is worth a signal.
 	News() bool
-	// Get returns the newest state of an object that a stream shows, nil if none shows one. Where
-	// several streams may show it, only a reader that takes batches knows what the query shows.
+	// Get returns the state of an object that its stream shows, nil if it shows none.
 	Get(key stream.Key) stream.Object
-	// Each calls f with the objects in a namespace ("" for all), with each once for every stream
-	// that shows it. It calls f without locks.
+	// Each calls f with the objects in a namespace ("" for all). It calls f without locks.
 	Each(namespace string, f func(stream.Key, stream.Object))
 	// Status is for humans.
 	Status() Status

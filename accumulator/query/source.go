@@ -29,7 +29,7 @@ type source struct {
 	// released are the objects that the reader has, or will have with the next batch; waiting are
 	// those that wait for the objects that they name.
 	released map[stream.Key]nameable
-	waiting  held[nameable]
+	waiting  held
 	taken    bool // the names in all objects have been read
 	absent   bool // the query is optional, and its kind is gone
 	// These belong to the batches of waiting objects, see Batch.
@@ -183,12 +183,12 @@ func (s *source) hold(b Batch, news bool) Batch {
 		Absent: s.absent, OK: b.OK, Signals: b.Signals,
 	}
 	s.host.Streams.Reach(stream.AtNames)
-	worth := s.waiting.settle(&out, s.releasedOf, func(key stream.Key, w nameable) decision[nameable] {
+	worth := s.waiting.settle(&out, s.releasedOf, func(key stream.Key, w nameable) bool {
 		if s.patience(w) > 0 {
-			return decision[nameable]{kept: true, open: true, w: w}
+			return false
 		}
 		s.release(key, w)
-		return decision[nameable]{object: w.object}
+		return true
 	})
 	s.held.Store(int64(len(s.waiting.keys)))
 	if worth || b.Whole && news {

@@ -12,9 +12,9 @@ import (
 	"github.com/kates-go/kates/internal/lockorder"
 )
 
-// union is a query that runs on streams over whole namespaces: one, or several over namespaces or
-// selections, whose objects form one set. A kind that is served in another way has two sets of
-// streams for a while, so one stream is a case of this type and not another type; see Take.
+// union is a query that runs on streams over namespaces and names: one, or several, no two of which
+// have one object. A kind that is served in another way has two sets of streams for a while, so one
+// stream is a case of this type and not another type; see Take.
 type union struct {
 	host Host
 	wake func() // says that there may be news
@@ -25,21 +25,17 @@ type union struct {
 	lateness
 	closed bool
 
-	// aligned: every stream has reached one version since the first lists, see align.
-	aligned atomic.Bool
 	// awaited: it is a successor that waits.
 	awaited atomic.Bool
 	// taken: a reader takes batches, so parts change in its turn. Guarded by mu.
 	taken bool
 
-	merging // belongs to the reader's turn
+	// These belong to the reader's turn.
+	within  map[string]bool // the selected namespaces; nil: all
+	batches []stream.Batch  // of the streams, empty between two turns
 }
 
-func newUnion(h Host, k kind) *union {
-	u := &union{host: h, wake: h.Wake, kind: k}
-	u.held.perKey = h.PerKey
-	return u
-}
+func newUnion(h Host, k kind) *union { return &union{host: h, wake: h.Wake, kind: k} }
 
 func (u *union) Query() Query {
 	u.mu.Lock()
@@ -71,8 +67,6 @@ func (u *union) Phase() Phase {
 	optional := k.query.Optional
 	unsettled := func(p *part) bool { return !p.settled(optional) }
 	switch {
-	case k.query.Union() && !u.aligned.Load():
-		return Incomplete // rule U8: the reader has nothing of it yet
 	case moving, spaces != nil && !spaces.State().Settled(optional), slices.ContainsFunc(parts, unsettled):
 		return phaseOf(listenersOf(parts))
 	case optional && spaces != nil && spaces.State().Refused:
@@ -124,25 +118,20 @@ func (u *union) News() bool {
 	return slices.ContainsFunc(parts, func(p *part) bool { return p.listener.State().News })
 }
 
-// AtRest: no decision is open, and no part comes or leaves. Where several streams may show one
-// object, only an open decision depends on how far they are.
+// AtRest: no part comes or leaves, and nothing waits for a stream that is late.
 func (u *union) AtRest() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return !u.regroup && !u.caughtUp && !u.moving.Load() && u.waiting == nil && u.held.keys == nil
+	return !u.regroup && !u.caughtUp && !u.moving.Load() && u.waiting == nil
 }
 
-func (u *union) Get(key stream.Key) (newest stream.Object) {
+func (u *union) Get(key stream.Key) stream.Object {
 	parts, spaces := u.current()
-	if !within(spaces, key.Namespace) {
+	i := slices.IndexFunc(parts, func(p *part) bool { return p.listener.Covers(key) })
+	if i < 0 || !within(spaces, key.Namespace) {
 		return nil
 	}
-	for _, p := range parts {
-		if p.listener.Covers(key) {
-			newest = stream.Together(key, newest, p.listener.Get(key))
-		}
-	}
-	return newest
+	return parts[i].listener.Get(key)
 }
 
 func (u *union) Each(namespace string, f func(stream.Key, stream.Object)) {
@@ -296,11 +285,9 @@ func (u *union) attach(q Query, r stream.Resource, spaces *stream.Listener) erro
 // join joins every stream of a query.
 func (u *union) join(q Query, r stream.Resource) (parts []*part, err error) {
 	l := u.host.listen(q)
-	l.Union = q.selects(r)
-	union := l.Union != nil
 	l.Wake = func() {
 		u.wake()
-		if union && !u.aligned.Load() || u.moving.Load() {
+		if u.moving.Load() {
 			u.host.Attend()
 		}
 	}
@@ -327,7 +314,7 @@ func (u *union) Listeners() []*stream.Listener {
 func (u *union) Waits() Waits {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return Waits{Held: u.undecided, Late: len(u.waiting)}
+	return Waits{Late: len(u.waiting)}
 }
 
 func (u *union) Close() {

@@ -18,13 +18,14 @@ import (
 // A stream may have alternatives ([Spec].AnyOf): an object has to be selected by one of them, too.
 // A server cannot be asked for alternatives. The rules:
 //
-//  1. The server selects by what all alternatives have in common ([Common]).
-//  2. Each version of an object is judged here by the alternatives, before anything is made of it.
-//     An object comes and goes as one does that is relabelled. What is left out is not held, and
-//     not written to a file. Nobody hears of it.
-//  3. A field that cannot be read from the objects of the stream is an error of [Set.Join].
-//  4. An object that does not decode is judged by its metadata. What that does not tell counts as
-//     selected, so that somebody hears of the object.
+//   - D2. The server selects by what all alternatives have in common ([Common]).
+//   - D3. Each version of an object is judged here by the alternatives, before anything is made of
+//     it: in a list, an event, and the answer to an own write. An object comes and goes as one does
+//     that is relabelled. What is left out is not held, and not named in a file. Nobody hears of it.
+//
+// A field that cannot be read from the objects of the stream is an error of [Set.Join]. An object
+// that does not decode is judged by its metadata. What that does not tell counts as selected, so
+// that somebody hears of the object.
 
 // ErrUnjudged is the error of [Set.Join] for alternatives that only a server could judge.
 var ErrUnjudged = errors.New("a field that cannot be judged here")

@@ -1,7 +1,5 @@
 package stream
 
-import "github.com/kates-go/kates/coherence"
-
 // Change is a key and its object now: nil if there is none.
 type Change struct {
 	Key    Key
@@ -12,8 +10,6 @@ type Change struct {
 type Batch struct {
 	Changes []Change
 	Extent  Extent
-	// Left says how keys left the stream, for unions.
-	Left coherence.Departures
 	// Signals are the keys whose change is worth a signal, for a listener that asks for them. With
 	// Everything, all are.
 	Signals map[Key]bool

@@ -46,7 +46,7 @@ func (s *stream) commit(l listing, rv string, asked ask) error {
 	if s.own.givenUp {
 		s.own.givenUp, s.own.atLeastRV = false, ""
 		for l := range s.listeners {
-			l.resume()
+			l.restart()
 		}
 	}
 	for l := range s.listeners { // the first list is news, also when it is empty
@@ -66,7 +66,7 @@ func (s *stream) commit(l listing, rv string, asked ask) error {
 // swap puts the fresh store in the old one's place and marks what differs. Called with mu held.
 func (s *stream) swap(l listing, rv string, restored bool) (wake []func()) {
 	old, fresh := s.store.objects, l.objects
-	s.progress.asOfRV, s.progress.listedRV, s.progress.contentRV, s.progress.watchRV = rv, rv, rv, rv
+	s.progress.watchRV = rv
 	overlaid := s.store.overlaid()
 	shown := func(key Key) Object {
 		if o, ok := overlaid[key]; ok {

@@ -37,8 +37,6 @@ type Listener struct {
 
 // ListenOptions says what a listener wants to hear. Its functions are called without locks.
 type ListenOptions struct {
-	// Union is what the streams of the query select, where several may show one object; else nil.
-	Union Union
 	// Apart: the listener has a stream of what it wants alone, whatever [Config].Share says.
 	Apart bool
 	// Optional: a resource that is gone leaves no field behind.
@@ -51,10 +49,9 @@ type ListenOptions struct {
 	Signal Signal
 	// Wake says that something has changed.
 	Wake func()
-	// Noted says so at that very moment, worth a signal or not; it may be nil. Without it, the next
-	// batch of a reader that has had one is empty: of a union, as long as no key of it is open. It
-	// alone is called with the stream's lock held. It takes no other lock but one of its own, for a
-	// moment.
+	// Noted says so at that very moment, worth a signal or not; it may be nil. If it was not called,
+	// the next batch of a reader that has had one is empty. It alone is called with the stream's
+	// lock held. It takes no other lock but one of its own, for a moment.
 	Noted func()
 	// Trouble says that requests fail.
 	Trouble func()
@@ -80,7 +77,7 @@ func (l *Listener) mark(key Key, before, after Object, own bool) func() {
 	if !dirty {
 		known = before != nil
 	}
-	if after == nil && !known && l.Union == nil {
+	if after == nil && !known {
 		l.tide.coalesced += 2 // it came and went
 		delete(l.dirty, key)
 		delete(l.signals.dirty, key)
@@ -123,21 +120,21 @@ func (l *Listener) Take() Batch {
 		l.signals.take()
 		return b
 	}
-	b := Batch{Extent: Some, Left: l.left, Signals: l.signals.take()}
-	listed := l.taken == takenBeforeList
-	if listed {
-		b.Extent, b.Changes = Everything, l.everything()
-	} else {
-		b.Changes = make([]Change, 0, len(l.dirty))
-	}
+	b := Batch{Extent: Some, Changes: make([]Change, 0, len(l.dirty)), Signals: l.signals.take()}
 	for key := range l.dirty {
-		if o := l.read(key); o == nil || !listed {
-			b.Changes = append(b.Changes, Change{key, o})
-		}
+		b.Changes = append(b.Changes, Change{key, l.read(key)})
 	}
-	l.taken, l.turned, l.left = takenBatches, false, nil
+	l.taken, l.turned = takenBatches, false
 	l.clean()
 	return b
+}
+
+// TakeAll is Take for a reader that needs all objects, whatever it has taken.
+func (l *Listener) TakeAll() Batch {
+	l.stream.mu.Lock()
+	l.restart()
+	l.stream.mu.Unlock()
+	return l.Take()
 }
 
 // Untake takes a first batch back.
@@ -146,20 +143,6 @@ func (l *Listener) Untake() {
 	defer l.stream.mu.Unlock()
 	l.taken = takenNothing
 	l.restart()
-}
-
-// restart makes everything news again, for a reader that may have been shown what the stream can
-// no longer account for. Called with the stream's lock held.
-func (l *Listener) restart() { l.renew(l.stream.store.view.Position()) }
-
-// resume makes everything news again, for a reader that knows what the stream has shown. A union
-// has to know what has left since. Called with the stream's lock held.
-func (l *Listener) resume() {
-	if l.Union == nil || l.whole() {
-		l.restart()
-		return
-	}
-	l.taken = takenBeforeList
 }
 
 // State returns what the listener can know of its stream now.
@@ -209,67 +192,6 @@ func (l *Listener) Newest() (rv string, deletion int64) {
 	return rv, s.deletion()
 }
 
-// Look returns what the stream says about a key, to a reader that may show it. If the key has
-// changed since the last batch, a later mark does not drop it: the reader may have shown it. How
-// the key left is taken with it, so that it counts once.
-func (l *Listener) Look(key Key) coherence.Sight {
-	l.Reach(AtLook, key)
-	s := l.stream
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	knownRV, bounded := s.store.view.Known(key)
-	now := coherence.Sight{
-		KnownRV: knownRV, Lost: s.own.givenUp,
-		SkippedRV: coherence.Newest(s.progress.listedRV, l.forgottenRV),
-		ListedRV:  s.progress.contentRV,
-	}
-	if !bounded {
-		now.Gone, now.KnownRV = s.store.view.Gone(key)
-	}
-	if o := l.read(key); o != nil {
-		now.Object = o
-		if _, dirty := l.dirty[key]; dirty {
-			l.dirty[key] = true
-		}
-	} else if coherence.Newer(knownRV, s.store.view.Position()) {
-		now.SkippedRV = knownRV // by an own write, of which the listener may have been too late to note more
-	}
-	if left, ok := l.left[key]; ok && !now.Lost {
-		now.Left = left
-		delete(l.left, key)
-	}
-	return now
-}
-
-// Track starts to note what changes, for a reader that takes everything later. It returns a
-// version that nothing is newer than that the stream shows: what left before does not count, and a
-// pending own write may have been the last to do so.
-func (l *Listener) Track() (newestRV string) {
-	l.stream.mu.Lock()
-	defer l.stream.mu.Unlock()
-	l.taken = takenBatches
-	return l.stream.store.view.Newest()
-}
-
-// EachKey calls f with every key that may be shown, or has left since the last batch. f must not
-// block, and holds the stream's lock.
-func (l *Listener) EachKey(f func(Key)) {
-	s := l.stream
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, o := range s.store.objects {
-		if l.narrow.in(o) {
-			f(key)
-		}
-	}
-	for key := range s.store.view.Keys {
-		f(key)
-	}
-	for key := range l.dirty {
-		f(key)
-	}
-}
-
 // Each calls f with every object that the stream shows in a namespace ("" for all). It calls it
 // without locks.
 func (l *Listener) Each(namespace string, f func(Key, Object)) {
@@ -286,7 +208,10 @@ func (l *Listener) Each(namespace string, f func(Key, Object)) {
 
 // Covers reports whether an object of that name can be among those that the listener sees.
 func (l *Listener) Covers(key Key) bool {
-	return l.stream.covers(key) && (l.narrow == nil || l.Namespace() == "" || l.Namespace() == key.Namespace)
+	if n := l.narrow; n != nil && (n.name != "" && n.name != key.Name || n.as.namespace != "" && n.as.namespace != key.Namespace) {
+		return false
+	}
+	return l.stream.covers(key)
 }
 
 // Namespace is that of the objects, "" for all.

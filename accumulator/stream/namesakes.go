@@ -108,12 +108,3 @@ func standIn(a, b Object) Object {
 
 // StandsForSeveral reports whether an object that is left out stands for several of the server.
 func StandsForSeveral(o Object) bool { return errors.Is(Fault(o), errNamesakes) }
-
-// Together returns what is shown of a key for what two streams show of it, each of which may be
-// nil: the newer one, or what stands for both if they are different objects.
-func Together(key Key, a, b Object) Object {
-	if a == nil || b == nil || !Ambiguous(key) || !differ(a, b) && !StandsForSeveral(a) && !StandsForSeveral(b) {
-		return Newer(a, b)
-	}
-	return standIn(a, b)
-}

@@ -21,6 +21,7 @@ const narrowMost = 64
 // have streams of their own: they may be many, and each listener costs the stream something.
 type narrow struct {
 	as       streamKey // the stream that the listener would have of its own
+	name     string    // the only name that is selected; "" for all
 	selector selector
 	byPath   bool // a fake: selectors are judged by the paths of their fields
 	kind     schema.GroupVersionKind
@@ -42,7 +43,7 @@ func (s *Set) wider(r Resource, spec Spec, key streamKey, o ListenOptions) (*str
 		if !st.contains(key) || !st.serves() {
 			continue
 		}
-		n := &narrow{as: key, selector: newSelector(r, spec), byPath: s.config.ByContent, kind: r.Kind}
+		n := &narrow{as: key, name: spec.onlyName(), selector: newSelector(r, spec), byPath: s.config.ByContent, kind: r.Kind}
 		if key.form != st.key.form {
 			n.short = make(map[Key]shortened)
 		}

@@ -54,7 +54,7 @@ func (s *stream) takeOff(key Key) {
 		s.own.flights[key] = f
 	}
 	f.writes++
-	s.store.view.Begin(key, s.store.stored(key))
+	s.store.view.Begin(key)
 }
 
 // land ends what takeOff began. w is the write if it has succeeded, else nil.
@@ -81,7 +81,7 @@ func (s *stream) land(key Key, w *coherence.Write) {
 
 // record takes in an own write, its content as this stream holds it. It returns false where the
 // server has to be asked instead.
-func (s *stream) record(w coherence.Write, how landing) bool {
+func (s *stream) record(w coherence.Write, by cause) bool {
 	floor := s.set.floor(s.resource.Storage)
 	s.mu.Lock()
 	before := s.store.read(w.Key)
@@ -97,11 +97,7 @@ func (s *stream) record(w coherence.Write, how landing) bool {
 		s.health.turn(false, s.listeners) // the watch has yet to notice
 	}
 	s.noteUndated(undated)
-	s.progress.asOfRV = w.Version
-	wake := s.mark(nil, w.Key, before, how.by)
-	if !how.asked || w.Object != nil { // what is gone is noted when all have answered, see inquiry
-		wake = s.passed(wake, w, how)
-	}
+	wake := s.mark(nil, w.Key, before, by)
 	relist := s.store.view.Pending() > s.config.PendingMax
 	if relist {
 		s.giveUp(floor)
@@ -144,17 +140,6 @@ func (s *stream) giveUp(atLeastRV string) {
 	s.own.givenUp, s.own.atLeastRV = true, coherence.Newest(s.own.atLeastRV, atLeastRV)
 	for l := range s.listeners {
 		l.noted()
-	}
-	for key, o := range s.store.overlaid() {
-		wroteRV, bounded := s.store.view.Known(key)
-		if !bounded || !coherence.Newer(wroteRV, s.store.view.Position()) {
-			continue // the write has no version
-		}
-		for l := range s.listeners {
-			if l.Union != nil {
-				l.depart(key, coherence.GivenUp(o, wroteRV)) // rule U6 of package coherence
-			}
-		}
 	}
 	s.store.fold()
 	s.recount()

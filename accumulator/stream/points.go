@@ -11,8 +11,6 @@ const (
 	AtUpdate   Point = "update"   // an Update has its turn, and looks next whether all is complete
 	AtComplete Point = "complete" // all is complete, and is about to be taken
 	AtTake     Point = "take"     // a batch is about to be taken from a stream
-	AtMerge    Point = "merge"    // batches of several streams are about to be merged
-	AtLook     Point = "look"     // a stream is about to be asked for one key
 	AtNames    Point = "names"    // the names in objects are known; objects may wait for them
 	AtNamed    Point = "named"    // what has changed of the named objects is about to be taken
 	AtTaken    Point = "taken"    // everything has been taken, and is about to be shown

@@ -192,3 +192,11 @@ type Spec struct {
 	Form      Form
 	Transform Transform
 }
+
+// onlyName is the only name that is selected; "" for all.
+func (s Spec) onlyName() (name string) {
+	if s.Fields != nil {
+		name, _ = s.Fields.RequiresExactMatch("metadata.name")
+	}
+	return name
+}

@@ -129,52 +129,6 @@ func (s *shape) selects(o Object) (selected, certain bool) {
 	return s.selector.judge(o, s.selector.read)
 }
 
-// Union is the selectors of a query whose streams may show the same objects.
-type Union []selector
-
-// NewUnion returns what any of several selections of a resource selects.
-func NewUnion(r Resource, selections ...Selection) Union {
-	u := make(Union, len(selections))
-	for i, s := range selections {
-		u[i] = newSelector(r, Spec{Selection: s})
-	}
-	return u
-}
-
-// excludes reports whether it is certain that no stream of the union selects an object. Where only
-// the server can say, it has been asked: denied has the selectors for which it has no such object.
-func (u Union) excludes(o Object, denied denials) bool {
-	for _, s := range u {
-		if denied[s.key()] {
-			continue
-		}
-		if o == nil {
-			return false
-		}
-		if selected, certain := s.judge(o, s.read); selected || !certain {
-			return false
-		}
-	}
-	return len(u) > 0
-}
-
-// denials are selectors for which the server, when it was asked, did not have an object.
-type denials map[selectorKey]bool
-
-// selectorKey tells selectors apart.
-type selectorKey struct{ labels, fields, shard string }
-
-func (s selector) key() (k selectorKey) {
-	k.shard = s.shard.Key()
-	if s.labels != nil {
-		k.labels = s.labels.String()
-	}
-	for _, r := range s.fields {
-		k.fields += strconv.Quote(r.Field) + string(r.Operator) + strconv.Quote(r.Value)
-	}
-	return k
-}
-
 // Selects judges an object as [Config].ByContent does: by the fields that the resource can read, by
 // others through their path. Nil selectors select everything.
 func Selects(r Resource, spec Spec, o Object) bool { return newSelector(r, spec).byPath(o) }

@@ -54,15 +54,12 @@ func newShape(r Resource, spec Spec, key streamKey, c *Config) shape {
 	lockorder.CallOut("Config.Source")
 	base, _ := key.form.Parts()
 	s := shape{
-		base: base, keep: keepOf(key.form),
+		base: base, keep: keepOf(key.form), name: spec.onlyName(),
 		key: key, resource: r, selector: newSelector(r, spec), transform: spec.Transform,
 		source: c.Source(r, key.namespace, key.form), config: c, step: &watchdog.Pulse{},
 	}
 	s.share()
 	s.packer, _ = s.source.(Packer)
-	if spec.Fields != nil {
-		s.name, _ = spec.Fields.RequiresExactMatch("metadata.name")
-	}
 	if spec.Shard.String() != "" {
 		s.sharding = &sharding{}
 		s.source = &shardedSource{s.source, spec.Shard, s.sharding}

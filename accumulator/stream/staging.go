@@ -52,28 +52,12 @@ func (s Staging) Matches(o Object) bool { return s.l.stream.matches(o) }
 
 // OwnWrite takes in a write of this client.
 func (s Staging) OwnWrite(w coherence.Write) bool {
-	return s.l.stream.record(w, landing{by: written})
+	return s.l.stream.record(w, written)
 }
 
 // OwnDeletion takes in what the server has said about an own deletion without a version.
 func (s Staging) OwnDeletion(w coherence.Write) bool {
-	return s.l.stream.record(w, landing{by: deleted, asked: true})
-}
-
-// Passed notes an own deletion of an object that the stream does not show.
-func (s Staging) Passed(w coherence.Write) {
-	s.l.stream.mu.Lock()
-	defer s.l.stream.mu.Unlock()
-	s.l.passed(nil, w, landing{by: deleted})
-}
-
-// Restart makes everything news again for every listener, as after too many departures.
-func (s Staging) Restart() {
-	s.l.stream.mu.Lock()
-	defer s.l.stream.mu.Unlock()
-	for l := range s.l.stream.listeners {
-		l.restart()
-	}
+	return s.l.stream.record(w, written)
 }
 
 // Hush lets the listener's Wake do nothing.

@@ -41,19 +41,11 @@ type stream struct {
 type progress struct {
 	synced bool // the first list is in
 	ended  bool
-	// asOfRV is the version of what is being taken in; "" if unknown.
-	asOfRV string
 	// unversioned is the number of the latest deletion without a version that is known, see
 	// Set.unversioned, and unversionedRV the position then: until there is a newer one, the stream
 	// is newer than its position.
 	unversioned   int64
 	unversionedRV string
-	// listedRV is the version of the latest list that was taken in. What came and went since
-	// the position before is not known.
-	listedRV string
-	// contentRV is the version of the latest list whose content was taken in: one version of an
-	// object may look different in a later list.
-	contentRV string
 	// watchRV is the newest version that the stream's own lists and watches have brought. A Sync
 	// may have moved the position past it, by a list of its own.
 	watchRV string
@@ -149,7 +141,6 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 			s.mu.Unlock()
 			return s.set.room.full()
 		}
-		s.progress.asOfRV = o.GetResourceVersion()
 		if in || had != nil { // else it is none of the query's
 			s.progress.kept.note(key, len(s.store.objects))
 		}
@@ -183,7 +174,6 @@ func (s *stream) bookmark(rv string) error {
 	s.progress.watchRV = rv
 	var wake []func()
 	if !coherence.Newer(s.store.view.Position(), rv) {
-		s.progress.asOfRV = rv
 		wake = s.settle(nil, s.store.view.Advance(rv), Key{})
 		s.waiters.wake()
 	}
@@ -218,7 +208,6 @@ type cause int
 const (
 	delivered cause = iota
 	written
-	deleted // written, and gone from every stream
 )
 
 // mark tells the listeners that key is no longer shown as before. Called with mu held.
@@ -226,9 +215,6 @@ func (s *stream) mark(wake []func(), key Key, before Object, by cause) []func() 
 	after := s.store.read(key)
 	if before == after {
 		return wake
-	}
-	for l := range s.listeners {
-		l.leaves(key, before, after)
 	}
 	own := by != delivered
 	if f := s.own.flights[key]; f != nil && !own {

@@ -218,10 +218,8 @@ func (s syncing) reached(g goal) bool {
 	var ended []coherence.Ended
 	switch {
 	case g.recent && !coherence.Newer(g.afterRV, s.store.view.Position()):
-		s.progress.asOfRV = g.rv
 		ended = s.store.view.Advance(g.rv) // as with a bookmark
 	case !g.recent && s.store.contains(g):
-		s.progress.asOfRV, s.progress.listedRV = g.rv, g.rv
 		ended = s.store.list(g.rv)
 	default:
 		s.mu.Unlock()

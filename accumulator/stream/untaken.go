@@ -3,8 +3,6 @@ package stream
 import (
 	"maps"
 	"time"
-
-	"github.com/kates-go/kates/coherence"
 )
 
 // untaken is what a listener's reader has not taken yet: a set of dirty keys, and which of them
@@ -12,15 +10,12 @@ import (
 type untaken struct {
 	// taken is what the reader has taken so far.
 	taken taken
-	// dirty maps a changed key to whether the reader knows an object of that name: from the last
-	// batch, or from a look since. A key that came and went unread is dropped again: what is held
-	// is bounded by objects, not by events.
+	// dirty maps a changed key to whether the reader knows an object of that name from the last
+	// batch. A key that came and went unread is dropped again: what is held is bounded by objects,
+	// not by events.
 	dirty map[Key]bool
 	// most is how many dirty keys there have been at once: the room that the map has.
 	most int
-	// left (unions only): how each key left the stream. Departures up to forgottenRV were dropped.
-	left        coherence.Departures
-	forgottenRV string
 	// newHistory: what the reader knows is of a history that has ended.
 	newHistory bool
 	tide       tide
@@ -50,7 +45,7 @@ func (t *tide) whole(before, after Object) {
 }
 
 // taken is what a listener's reader has taken of its stream. The rest is news. A reader that has
-// taken something keeps it while the stream has nothing to show (rule U6 of package coherence).
+// taken something keeps it while the stream has nothing to show.
 type taken int
 
 const (
@@ -59,9 +54,6 @@ const (
 	// takenOther: batches, but the stream cannot tell what has changed since. The whole store is
 	// news.
 	takenOther
-	// takenBeforeList: batches. Then a list came for what was given up. The whole store is news,
-	// and what is dirty stays so.
-	takenBeforeList
 	// takenBatches: batches. What is dirty is news.
 	takenBatches
 )
@@ -109,11 +101,11 @@ func (u *untaken) signalled(key Key) bool {
 // whole reports whether the whole store is news, whatever is dirty.
 func (u *untaken) whole() bool { return u.taken <= takenOther }
 
-// renew makes everything news again. How keys have left up to the stream's position is forgotten.
-func (u *untaken) renew(positionRV string) {
+// restart makes everything news again, for a reader that may have been shown what the stream can no
+// longer account for.
+func (u *untaken) restart() {
 	u.taken = min(u.taken, takenOther)
 	u.clean()
-	u.left, u.forgottenRV = nil, positionRV
 }
 
 // dirtyRoom is for how many dirty keys a listener keeps room.

@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/kates-go/kates/coherence"
 )
@@ -82,29 +81,20 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	s.journal.Commit(w.resource.Storage, o.Write)
 	streams := s.over(w.resource.Storage)
 	s.mu.Unlock()
-	how := landing{by: o.cause()}
-	how.as, _ = o.Object.(Object)
-	streams = slices.DeleteFunc(streams, func(st *stream) bool { return !st.covers(o.Key) })
-	q := inquiry{streams: streams}
+	by := o.cause()
 	var unsettled []error
 	for _, st := range streams {
-		st.reach(AtCommit, o.Key)
-		if how.by == deleted {
-			how.existedRV = coherence.Newest(how.existedRV, st.entry(o.Key).existed(o.Write))
-		}
-		if write, ok := st.judge(o, w.resource); ok && w.record(st, write, how) {
+		if !st.covers(o.Key) {
 			continue
 		}
-		a, err := w.settle(ctx, st, o.Write, how)
-		if err != nil {
+		st.reach(AtCommit, o.Key)
+		if write, ok := st.judge(o, w.resource); ok && w.record(st, write, by) {
+			continue
+		}
+		if err := w.settle(ctx, st, o.Write, by); err != nil {
 			st.unsettle(o.Key, o.Version)
 			unsettled = append(unsettled, err)
-			continue
 		}
-		q.add(st, a)
-	}
-	if unsettled == nil && q.asked != nil {
-		q.settle(o, w.resource, how)
 	}
 	s.Reach(AtLand)
 	if o.found {
@@ -117,25 +107,22 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 
 // cause is why streams show what they show once the outcome is recorded.
 func (o Outcome) cause() cause {
-	switch {
-	case o.found:
+	if o.found {
 		return delivered
-	case o.Object == nil && !o.Unknown:
-		return deleted
 	}
 	return written
 }
 
 // record hands the write to a stream, in the stream's form.
-func (w *Write) record(st *stream, o coherence.Write, how landing) bool {
+func (w *Write) record(st *stream, o coherence.Write, by cause) bool {
 	defer w.set.working.Begin("an own write, as " + st.key.resource + " shows it (Transform, Signal)")()
 	if object, ok := o.Object.(Object); ok {
 		o.Object = st.sharing(st.prepare(st.private(object)))
 	}
-	if !st.record(o, how) {
+	if !st.record(o, by) {
 		return false
 	}
-	if _, begun := w.begun[st]; begun && how.by != delivered {
+	if _, begun := w.begun[st]; begun && by != delivered {
 		w.begun[st] = &o
 	}
 	return true

@@ -37,7 +37,6 @@ type (
 	Recollections  struct{}
 	Marks          struct{}
 	Entries        struct{}
-	UnionReader    struct{}
 	Scheduler      struct{}
 	Tables         struct{}
 	Indexes        struct{}
@@ -105,7 +104,6 @@ var Order = []Lock{
 	{Recollections{}, "internal/applied.Recollections.mu", "what lists of metadata have shown"},
 	{Marks{}, "internal/applied.Marks.mu", "at which version an apply succeeded"},
 	{Entries{}, "internal/applied.Entries.mu", "which fields of an object its applier owns"},
-	{UnionReader{}, "accumulator.Reader.mu", "the merged objects of a reader of a union"},
 	{Scheduler{}, "accumulator/partition.scheduler.mu", "the partitions, the agenda, who looked up what"},
 	{Tables{}, "accumulator.Accumulator.tables", "the tables, for those without the reader's turn"},
 	{Indexes{}, "accumulator/partition.indexes.mu", "indexes and tables, for those without the reader's turn"},

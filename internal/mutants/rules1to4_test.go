@@ -54,22 +54,10 @@ var entry = []mutant{
 		new: `false`,
 	},
 	{
-		name: "an entry ends by any event", rule: "entry",
-		in: "View.Advance", caught: "TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem",
-		old: `!Newer(v.order[n].atRV, v.positionRV)`,
-		new: `true`,
-	},
-	{
 		name: "ends are taken for ordered", rule: "entry",
 		in: "View.schedule", caught: "TestG6OwnWritesEndInTheOrderOfTheirVersionsHoweverTheirAnswersCome",
 		old: `i > 0 && Newer(v.order[i-1].atRV, p.atRV)`,
 		new: `false`,
-	},
-	{
-		name: "the end of an older entry ends a newer one", rule: "entry",
-		in: "View.current", caught: "TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem",
-		old: `ok && !e.open && e.atRV == p.atRV`,
-		new: `ok && !e.open`,
 	},
 	{
 		name: "a failed write leaves its mark", rule: "entry",
@@ -127,36 +115,16 @@ var tombstone = []mutant{
 		new: `Comparable(w.Version)`,
 	},
 	{
-		name: "any newer event ends a deletion", rule: "tombstone",
-		in: "entry.over", caught: "TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem",
-		old: `case ev.Object != nil:
-			return e.open && ev.UID != e.uid && Newer(ev.Version, e.atRV)`,
-		new: `case e.open:
-			return Newer(ev.Version, e.atRV)`,
-	},
-	{
 		name: "leaving a selector is a deletion", rule: "tombstone",
 		in: "View.enterOpen", caught: "TestG5LeavingASelectorDoesNotEndADeletion",
 		old: `!v.options.Whole || shown == nil`,
 		new: `shown == nil`,
 	},
 	{
-		name: "a deletion hides whoever has the name", rule: "tombstone",
-		in: "View.enterOpen", caught: "TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem",
-		old: `shown.GetUID() != w.UID`,
-		new: `false`,
-	},
-	{
 		name: "a list does not end a deletion", rule: "tombstone",
 		in: "View.List", caught: "TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem",
 		old: `e.open && !Newer(e.atRV, listRV) && holds(key) != e.uid`,
 		new: `e.open && holds == nil`,
-	},
-	{
-		name: "an older answer brings a deleted object back", rule: "tombstone",
-		in: "View.enter", caught: "TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem",
-		old: `old.open && old.uid == w.UID && w.Object != nil`,
-		new: `false`,
 	},
 	{
 		name: "the deletion of another UID counts", rule: "tombstone",

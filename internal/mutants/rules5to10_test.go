@@ -108,12 +108,6 @@ var probe = []mutant{
 		new: `newestRV == "" && asked.doubted`,
 	},
 	{
-		name: "a server that lacks own writes passes", rule: "probe",
-		in: "reflector.probe", caught: "TestG6AnOwnWriteThatABackupLacksIsGoneWithIt",
-		old: `f.asks()`,
-		new: `ask{atLeastRV: f.resume()}`,
-	},
-	{
 		name: "silence is nothing", rule: "probe",
 		in: "reflector.read", caught: "TestG2AHalfOpenWatchIsOpenedAnewWithoutAList",
 		old: `return ending{silent: true}`,
@@ -124,12 +118,6 @@ var probe = []mutant{
 		in: "reflector.probe", caught: "TestG6AnOwnWriteThatNoEventConfirmsEndsWithinAnIdleTimeout",
 		old: `last.silent && f.target.owed()`,
 		new: `false`,
-	},
-	{
-		name: "the old history never ends", rule: "probe",
-		in: "stream.commit", caught: "TestG5ARestoredClusterStartsANewHistory",
-		old: `older && !asked.doubted`,
-		new: `older`,
 	},
 	{
 		name: "a list that was overtaken is a restored cluster", rule: "probe",

@@ -33,7 +33,7 @@ type heldUp struct {
 }
 
 // UpdatePoints are the points that an Update passes. The ones listed more often are likelier.
-var UpdatePoints = []stream.Point{stream.AtLook, stream.AtMerge, stream.AtLook, stream.AtTake, stream.AtLook, stream.AtComplete, stream.AtMerge, stream.AtTaken, stream.AtUpdate}
+var UpdatePoints = []stream.Point{stream.AtTake, stream.AtTake, stream.AtTake, stream.AtTake, stream.AtTake, stream.AtComplete, stream.AtTake, stream.AtTaken, stream.AtUpdate}
 
 // OtherPoints are the points that the goroutines of streams, and own writes, pass.
 var OtherPoints = []stream.Point{stream.AtCommit, stream.AtListed, stream.AtSettle, stream.AtLand, stream.AtList, stream.AtWatch}

@@ -9,20 +9,16 @@ import (
 	"github.com/kates-go/kates/coherence"
 )
 
-// lateness is what objects of a union wait for. The lock of the query guards it.
+// lateness is what a query waits for: streams that are to be as new as what the reader has had. The
+// lock of the query guards it.
 type lateness struct {
-	// waiting are the streams that have not reached untilRV, while a shown object waits for them.
+	// waiting are the streams that have not reached untilRV.
 	waiting []*stream.Listener
 	untilRV string
 	// deletion: they have to be as new as the server, which is past a deletion of this number.
 	deletion int64
-	// caughtUp: a stream has left waiting, so its keys can be decided again.
+	// caughtUp: a stream has left waiting, so others may take over.
 	caughtUp bool
-	// undecided is the number of keys that the last batch has held back.
-	undecided int
-	// target is the version at which the newest stream of a union began. Before all of them have
-	// reached it, one stream may lack an object that has left it, and another may not have it yet.
-	target string
 }
 
 // await has the server asked on behalf of streams that are late, whatever else waits. It reports
@@ -39,20 +35,16 @@ func (u *union) await(late []*stream.Listener, at position) (more bool) {
 	return more
 }
 
-// Tend has streams take over that have come, if no reader does it in its turn, and aligns those of
-// a union.
+// Tend has streams take over that have come, if no reader does it in its turn.
 func (u *union) Tend() {
 	u.mu.Lock()
 	ready, turned := u.mayTurn(), false
 	var left []*stream.Listener
 	if ready && !u.taken {
-		left, turned = u.turn(), true
+		left, turned = u.takeOver(u.resource), true
 	}
 	turned = turned || ready && !u.caughtUp
 	u.caughtUp = u.caughtUp || ready
-	aligned := u.aligned.Load()
-	u.align()
-	turned = turned || u.aligned.Load() != aligned
 	u.mu.Unlock()
 	closeAll(left)
 	if turned {
@@ -77,48 +69,7 @@ func (u *union) mayTurn() bool {
 	return late == nil
 }
 
-// turn has the parts take over that have come. A union that is not aligned begins again. Called
-// with mu held.
-func (u *union) turn() (left []*stream.Listener) {
-	if !u.aligned.Load() {
-		u.target = ""
-	}
-	return u.takeOver(u.resource)
-}
-
-// align starts to note departures once all streams of a union have their first lists. The union is
-// aligned when all have since reached one version (U8). Called with mu held.
-func (u *union) align() {
-	if !u.query.Union() || u.aligned.Load() || u.moving.Load() || !u.known() {
-		return
-	}
-	var ready []*part
-	for _, p := range u.counting() {
-		if !p.settled(u.query.Optional) {
-			return // not yet
-		}
-		if p.ready() {
-			ready = append(ready, p)
-		}
-	}
-	if u.target == "" {
-		for _, p := range ready {
-			u.target = coherence.Newest(u.target, p.listener.Track())
-		}
-	}
-	u.waiting, u.untilRV, u.deletion = nil, u.target, 0
-	for _, p := range ready {
-		if coherence.Newer(u.target, p.listener.State().PositionRV) {
-			u.waiting = append(u.waiting, p.listener)
-		}
-	}
-	if u.waiting == nil {
-		u.regroup = true
-		u.aligned.Store(true)
-	}
-}
-
-// lateStream is a stream of a union that something waits for.
+// lateStream is a stream that something waits for.
 type lateStream struct {
 	union  *union
 	stream *stream.Listener
@@ -206,4 +157,57 @@ func (u *union) reached(l *stream.Listener, rv string, deletion int64) {
 		u.waiting = slices.Delete(slices.Clone(u.waiting), i, i+1)
 		u.caughtUp = true
 	}
+}
+
+// position returns the newest version that the query shows, and of what: that of the newest
+// event, bookmark, list, or own write that a stream has.
+func (u *union) position() (at position) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.newest()
+}
+
+// newest is position, called with mu held.
+func (u *union) newest() (at position) {
+	if !u.known() {
+		return at
+	}
+	at.storage = u.resource.Storage
+	for _, p := range u.counting() {
+		if p.listener.Storage() == at.storage {
+			rv, deletion := p.listener.Newest()
+			at.rv, at.deletion = coherence.Newest(at.rv, rv), max(at.deletion, deletion)
+		}
+	}
+	return at
+}
+
+// passed reports whether all streams have reached a version of the same resource. Those that have
+// not are late: the server is asked on their behalf.
+func (u *union) passed(at position) bool {
+	u.mu.Lock()
+	late := u.behind(u.counting(), at)
+	more := u.await(late, at)
+	u.mu.Unlock()
+	if more {
+		u.host.Attend()
+	}
+	return late == nil
+}
+
+// behind returns the streams of some parts that have not reached a version. A stream that is as
+// new as the server counts, whatever its version: the server may have been restored. It has to be
+// that new if a deletion that was shown has no version. Where contents are compared, versions say
+// nothing. Called with mu held.
+func (u *union) behind(parts []*part, at position) (late []*stream.Listener) {
+	if !u.known() || u.resource.Storage != at.storage || u.host.Streams.Config().ByContent {
+		return nil
+	}
+	for _, p := range parts {
+		older := coherence.Newer(at.rv, p.listener.State().PositionRV) && coherence.Newer(at.rv, p.caughtRV)
+		if p.ready() && (older || at.deletion > p.caught) {
+			late = append(late, p.listener)
+		}
+	}
+	return late
 }
