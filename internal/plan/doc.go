@@ -8,7 +8,8 @@
 //
 //	level       a target's part                 fits if                               limit  to return
 //	Selections  its name, or its labels, in     each target has a name or labels,       8        4
-//	            its namespace or in all         and the parts are no more than
+//	            its namespace or in all         no object may be in two parts,
+//	                                            and they are no more than
 //	Namespaces  its namespace                   each target has a namespace,            4        2
 //	                                            and these are no more than
 //	Kind        everything                      always                                  1
@@ -27,6 +28,14 @@
 //
 // A part that lies in another part of the plan is left out. If one target needs whole objects, all
 // parts are of whole objects, else of metadata.
+//
+// # No overlap
+//
+// An object is in one part of a plan, at most: so it is in one stream of the query that watches the
+// plan (see [Cover], which that query uses too). A part has a namespace or all, and a name or any;
+// of labels nobody knows which objects have them. Where rights are narrow, a part that overlaps with
+// another one is left out, unless it is shown already: labels in all namespaces, say, beside a
+// namespace.
 //
 // # No gap
 //

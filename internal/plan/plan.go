@@ -108,20 +108,60 @@ func Choose(now Plan, targets []Target, refused map[Part]bool) Plan {
 		return Plan{}
 	}
 	p.Level = level(now.Level, targets)
-	for _, t := range targets {
-		for l := p.Level; l > None; l-- {
-			part := t.part(l)
-			if refused[part] && !now.has(part, p.Whole) {
-				continue
+	add := func(part Part) (added bool) {
+		if refused[part] && !now.has(part, p.Whole) || slices.ContainsFunc(p.Parts, part.tears) {
+			return false
+		}
+		p.Parts = append(p.Parts, part)
+		return true
+	}
+	targets = slices.SortedFunc(slices.Values(targets), Target.compare)
+	for _, part := range now.Parts { // what is shown goes before what could stand in its way
+		if slices.ContainsFunc(targets, func(t Target) bool { return t.at(p.Level, part) }) && add(part) {
+			continue
+		}
+		for _, t := range targets {
+			if mine := t.part(Selections); mine.in(part) {
+				add(mine)
 			}
-			p.Parts = append(p.Parts, part)
-			break
+		}
+	}
+	for _, t := range targets {
+		for l := p.Level; l > None && !add(t.part(l)); l-- {
 		}
 	}
 	if p.Parts = outermost(p.Parts); p.Parts == nil {
 		return Plan{}
 	}
 	return p
+}
+
+// compare orders targets, so that each time the same ones are left out: those of all namespaces,
+// which stand in the way of most others.
+func (t Target) compare(o Target) int {
+	if (t.Namespace == "") != (o.Namespace == "") {
+		return cmp.Compare(o.Namespace, t.Namespace)
+	}
+	return cmp.Or(cmp.Compare(t.Namespace, o.Namespace), cmp.Compare(t.Name, o.Name), cmp.Compare(t.Labels, o.Labels))
+}
+
+// at reports whether a part is the target's at a level, or at a narrower one.
+func (t Target) at(l Level, part Part) bool {
+	for ; l > None; l-- {
+		if t.part(l) == part {
+			return true
+		}
+	}
+	return false
+}
+
+// box is where the part's objects may be.
+func (p Part) box() Box { return Box{p.Namespace, p.Name} }
+
+// tears reports whether an object may be in both parts, and neither lies in the other. They cannot
+// both be watched, as an object is in one stream of a query.
+func (p Part) tears(other Part) bool {
+	return p.box().Overlaps(other.box()) && !p.in(other) && !other.in(p)
 }
 
 // level returns the level that fits all targets.
@@ -140,13 +180,23 @@ func level(now Level, targets []Target) Level {
 		spaced = spaced && t.Namespace != ""
 	}
 	switch {
-	case narrow && len(outermost(selected)) <= most(Selections, MostSelections):
+	case narrow && apart(selected, most(Selections, MostSelections)):
 		return Selections
 	case spaced && len(outermost(placed)) <= most(Namespaces, MostNamespaces):
 		return Namespaces
 	default:
 		return Kind
 	}
+}
+
+// apart reports whether no object may be in two parts, of which there are not too many.
+func apart(parts []Part, most int) bool {
+	parts = outermost(parts)
+	boxes := make([]Box, len(parts))
+	for i, p := range parts {
+		boxes[i] = p.box()
+	}
+	return len(parts) <= most && len(Cover(boxes)) == len(parts)
 }
 
 // outermost returns the parts that lie in no other, each once, in order.

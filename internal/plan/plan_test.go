@@ -42,7 +42,10 @@ func TestThePlanIsThatOfTheTable(t *testing.T) {
 		{"all of a namespace", None, []Target{all("a")}, Namespaces, 1},
 		{"all of a namespace, and a name in another", None, append(named(1, 1), all("a")), Namespaces, 2},
 		{"everything, and a name", None, append(named(1, 1), Target{}), Kind, 1},
-		{"labels", None, []Target{{Labels: "a"}, {Labels: "b", Namespace: "x"}}, Selections, 2},
+		{"labels in two namespaces", None, []Target{{Labels: "a", Namespace: "y"}, {Labels: "b", Namespace: "x"}}, Selections, 2},
+		{"labels, and others in a namespace", None, []Target{{Labels: "a"}, {Labels: "b", Namespace: "x"}}, Kind, 1},
+		{"labels, and others, in one namespace", None, []Target{{Labels: "a", Namespace: "x"}, {Labels: "b", Namespace: "x"}}, Namespaces, 1},
+		{"a name, and labels in its namespace", None, append(named(1, 1), Target{Labels: "a", Namespace: "ns0"}), Namespaces, 1},
 		{"the same labels, also in a namespace", None, []Target{{Labels: "a"}, {Labels: "a", Namespace: "x"}}, Selections, 1},
 		{"many labels in all namespaces", None, append(named(2, 4), Target{Labels: "a"}), Kind, 1},
 		{"one name, whole and as metadata", None, []Target{{Name: "a"}, {Name: "a", Metadata: true}}, Selections, 1},
@@ -72,7 +75,9 @@ func TestWhatIsRefusedIsWatchedMoreNarrowly(t *testing.T) {
 	assert.Equal(t, []Part{{}}, p.Parts)
 
 	p = choose(Plan{}, kind)
-	assert.Equal(t, []Part{{Labels: "app"}, ns0, {Namespace: "ns1"}, {Namespace: "ns2"}, ns9}, p.Parts)
+	assert.Equal(t, []Part{ns0, {Namespace: "ns1"}, {Namespace: "ns2"}, ns9}, p.Parts, "labels in all namespaces would overlap")
+	labelled := Plan{Level: Selections, Parts: []Part{{Labels: "app"}}, Whole: true}
+	assert.Equal(t, []Part{{Labels: "app"}}, choose(labelled).Parts, "what is shown stays, and others would overlap")
 
 	p = choose(Plan{}, ns0, ns9, Part{Labels: "app"}, Part{Namespace: "ns0", Name: "x1"})
 	assert.Equal(t, []Part{{"ns0", "x0", ""}, {"ns0", "x2", ""}, {Namespace: "ns1"}, {Namespace: "ns2"}}, p.Parts)
