@@ -355,8 +355,8 @@ type Tuning struct {
 	// objects of the kind in the query's namespace, or in all namespaces; in the form that the
 	// query wants, or in any if the query wants metadata alone; and no transform. It has its
 	// first list, and no error. The query narrows it by namespace, labels, metadata.name and
-	// metadata.namespace, which can be judged here. Other fields and AnyOf are left to the server,
-	// and what [Query.Refs] names has watches of its own. One watch serves 64 such queries at
+	// metadata.namespace, which can be judged here, in AnyOf, too. Other fields need a watch of their
+	// own, and what [Query.Refs] names has watches of its own. One watch serves 64 such queries at
 	// most; each namespace of [Query.Namespaces] counts as one.
 	//
 	// The watch goes on as long as one of these queries runs, with everything that it holds, and

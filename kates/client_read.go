@@ -259,6 +259,7 @@ func (c *Client) listAs(
 func (c *Client) listAll(ctx context.Context, r stream.Resource, q query.Query) ([]*Unstructured, error) {
 	watches := q.Watches(r)
 	for _, w := range watches {
+		w.Form = stream.Whole // that is what is listed
 		if err := c.core.streams.Unjudged(r, w); err != nil {
 			return nil, err
 		}

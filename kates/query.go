@@ -46,15 +46,16 @@ type Query struct {
 	// namespace is. For a kind whose objects are in no namespace it is an error to name one, or to
 	// select some: at Watch, or in the query's status if the kind is installed later.
 	Namespace string
-	// Namespaces, if not nil, replaces Namespace by several namespaces. Each has requests of its
-	// own, so rights in each of them suffice. An empty list is no namespace. When a namespace is
+	// Namespaces, if not nil, replaces Namespace by several namespaces. Each has a list and a watch of
+	// its own, so rights in each of them suffice. An empty list is no namespace. When a namespace is
 	// deleted while the watch is not connected, the client must get the namespace to know that
 	// its objects are gone. That needs a cluster role: a role within the namespace is deleted
 	// with it. Without that right the client sees only a refused list, and a refusal removes
 	// nothing.
 	Namespaces []string
 	// NamespaceSelector narrows a query over all namespaces to those whose labels it selects:
-	// team=a. It needs the rights to watch the kind in all namespaces, and to watch namespaces.
+	// team=a. It needs the rights to watch the kind in all namespaces, and to watch namespaces. The
+	// objects of all namespaces are received, and held.
 	// When the labels of a namespace change, its objects come or go in one snapshot.
 	NamespaceSelector string
 	// FieldSelector narrows by fields that the server supports for the kind: metadata.name=x,
@@ -72,10 +73,23 @@ type Query struct {
 	// is set must select an object. One that selects everything, or nothing, is an error.
 	Labels labels.Selector
 	Fields fields.Selector
-	// AnyOf, if not nil, is a union: one of its selections must select an object, and so must
-	// the query's own selectors where they are set. Each selection costs a list and a watch. One
-	// that requires a namespace by its fields (metadata.namespace=x,metadata.name=y) is watched in
-	// that namespace: rights there suffice.
+	// AnyOf, if not nil, has alternatives: one of them must select an object, and so must the query's
+	// own selectors where they are set. A server cannot be asked for alternatives, so the client
+	// judges them: each object that comes, in each version. What no alternative selects is dropped
+	// at once: it is not held, not kept for a warm start, and not logged. But it is received. A
+	// query for the Secrets of a type or with a label (type=kubernetes.io/tls, or ca) receives all
+	// Secrets of its namespaces, and needs the rights to list and watch them.
+	//
+	// The server selects by what all alternatives have in common, and by all values of a label of
+	// which each wants some: app=a and app=b is app in (a,b). Alternatives that require a name or a
+	// namespace by their fields (metadata.namespace=x,metadata.name=y) are watched there, by a list
+	// and a watch for each, and rights there suffice. Where two overlap, as a name in all namespaces
+	// and a namespace do, one watch is as wide as both.
+	//
+	// An alternative selects by labels, metadata.name, metadata.namespace, the fields of a built-in
+	// kind, and the selectableFields of a custom one. Any other field is an error of Watch that
+	// names it, and so is each field beside the metadata with MetadataOnly. A single alternative is
+	// the server's, whatever its fields.
 	AnyOf []Selection
 	// Optional: the field is nil where the server certainly does not serve the kind, or refuses
 	// again and again to list it: for lack of rights, or because the kind has no lists. It is

@@ -172,6 +172,8 @@ type Stream struct {
 	Namespace string `json:"namespace,omitempty"`
 	Labels    string `json:"labels,omitempty"` // the selectors
 	Fields    string `json:"fields,omitempty"`
+	// AnyOf has alternatives, label and field selectors, that the client judges: [kates.Query].AnyOf.
+	AnyOf string `json:"anyOf,omitempty"`
 	// Form of the objects, as in [kates.QueryStatus].
 	Form  string      `json:"form,omitempty"`
 	State kates.State `json:"state"`

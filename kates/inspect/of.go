@@ -148,7 +148,7 @@ func keysOf(in *collect.KeysInspection) *Keys {
 
 func streamOf(in stream.Inspection) *Stream {
 	s := &Stream{
-		ID: in.ID, Resource: resourceOf(in.Resource), Namespace: in.Namespace, Labels: in.Labels, Fields: in.Fields,
+		ID: in.ID, Resource: resourceOf(in.Resource), Namespace: in.Namespace, Labels: in.Labels, Fields: in.Fields, AnyOf: in.AnyOf,
 		Form: in.Form, State: kates.State(in.State), Since: in.Since, Error: in.Error, Heard: in.Heard, Version: in.PositionRV,
 		Objects: in.Objects, Bytes: in.Bytes, Listing: in.Listing, Listeners: in.Listeners,
 		Events: in.Events, Bookmarks: in.Bookmarks, Undecodable: in.Undecodable,

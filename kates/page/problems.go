@@ -301,7 +301,7 @@ func nameOf(s *inspect.Stream) string {
 	if s.Namespace != "" {
 		name += " in " + s.Namespace
 	}
-	if selectors := strings.Trim(s.Labels+" "+s.Fields, " "); selectors != "" {
+	if selectors := strings.Trim(s.Labels+" "+s.Fields+" "+s.AnyOf, " "); selectors != "" {
 		name += " (" + selectors + ")"
 	}
 	return name
