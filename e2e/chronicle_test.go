@@ -343,7 +343,7 @@ func (c *chronicle) places(from spot, l look) []spot {
 }
 
 // turning reports whether the query has several streams, each of which comes to a new history by
-// itself. By rule U7 of package coherence it shows what its streams have, and waits for nothing.
+// itself. It shows what its streams have, and waits for nothing.
 // So an object that is in another stream there may be absent between two decisions. And a stream
 // that was late in the old history, and has not left it, may show an older state for that long.
 func (j *trial) turning(c *chronicle, q query, l look) bool {

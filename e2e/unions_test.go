@@ -109,7 +109,7 @@ func TestG5G7AUnionFollowsWhatMovesBetweenItsSelectorsThoughOneWatchIsLate(t *te
 				moving.end()
 				f.arrive()
 				f.faults.Heal()
-				// What came and went unread may be shown for a moment (U5 in package coherence).
+				// What came and went unread may be shown for a moment (the watches are late).
 				require.NoError(t, f.client.Sync(t.Context()))
 				f.arrive()
 				f.quiet()
