@@ -245,10 +245,14 @@ func (c *Client) listAs(
 	if err := cmp.Or(q.suits(r), c.core.server.checkList(r, q)); err != nil {
 		return r, nil, plain.Error(fmt.Errorf("%s: %w", op, err))
 	}
+	var unknown error
 	if q.AnyOf != nil {
-		c.readFields(ctx, &r, q)
+		unknown = c.readFields(ctx, &r, q)
 	}
 	items, err = c.listAll(ctx, r, compiled)
+	if errors.Is(err, stream.ErrUnjudged) && unknown != nil {
+		err = fmt.Errorf("%w: %w", err, unknown)
+	}
 	if err != nil {
 		return r, nil, plain.Error(fmt.Errorf("%s %s: %w", op, r.Resource, err))
 	}

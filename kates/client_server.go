@@ -33,10 +33,11 @@ type server interface {
 	// checkList is an error if a list of the query would be refused for its fields, and the server
 	// itself does not say so.
 	checkList(r stream.Resource, q Query) error
-	// declaredFields returns the selectable fields of a custom kind, as far as they can be known.
+	// declaredFields returns the selectable fields of a custom kind, as far as they can be known. The
+	// error says why some that are wanted are not.
 	declaredFields(
 		ctx context.Context, kind schema.GroupVersionKind, wanted []string,
-	) selectable.Fields
+	) (selectable.Fields, error)
 	// selects reports whether an object belongs to the answer to a list with this selection.
 	selects(r stream.Resource, spec stream.Spec, listed *Unstructured) bool
 	// checkSubresource is an error if the server has no such subresource. likeObject says that it
@@ -127,13 +128,13 @@ func (*apiServer) checkList(stream.Resource, Query) error { return nil }
 
 func (s *apiServer) declaredFields(
 	ctx context.Context, kind schema.GroupVersionKind, wanted []string,
-) selectable.Fields {
+) (selectable.Fields, error) {
 	declared, err := s.core.kinds.Declared(ctx, kind, wanted)
 	if err != nil {
 		const says = "selectable fields not known: own writes are settled by a list each"
 		s.core.log.V(1).Info(says, "kind", kind.String(), "fields", wanted, "err", err)
 	}
-	return declared
+	return declared, err
 }
 
 func (*apiServer) selects(r stream.Resource, spec stream.Spec, listed *Unstructured) bool {
@@ -294,8 +295,8 @@ func ofKubernetes(kind schema.GroupVersionKind) bool {
 
 func (*bareFake) declaredFields(
 	context.Context, schema.GroupVersionKind, []string,
-) selectable.Fields {
-	return nil
+) (selectable.Fields, error) {
+	return nil, nil
 }
 
 func (*bareFake) selects(

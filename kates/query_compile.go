@@ -99,7 +99,7 @@ func (c *Client) compileOne(t target) (q query.Query, err error) {
 	q = query.Query{
 		Name: t.Name, Kind: t.Kind, Namespace: t.Namespace, Namespaces: t.Namespaces, Optional: t.Optional,
 		Transform: t.Transform, Signal: t.Signal, Key: t.Key, KeyOfMetadata: t.keyOfMetadata(),
-		Resolve: func(ctx context.Context) (stream.Resource, error) { return c.resolve(ctx, t) },
+		Resolve: func(ctx context.Context) (stream.Resource, error) { return c.resolve(ctx, t, q.Watches) },
 	}
 	if q.Form, err = c.form(t); err != nil {
 		return q, err
@@ -126,7 +126,7 @@ func (c *Client) compileOne(t target) (q query.Query, err error) {
 		return q, err
 	}
 	q.Spaces = &query.Spaces{Labels: l, Resolve: func(ctx context.Context) (stream.Resource, error) {
-		return c.resolve(ctx, target{kind: corev1.SchemeGroupVersion.WithKind("Namespace")})
+		return c.resolve(ctx, target{kind: corev1.SchemeGroupVersion.WithKind("Namespace")}, nil)
 	}}
 	return q, nil
 }
@@ -152,18 +152,23 @@ func (q Query) checkNamespaces() error {
 }
 
 // resolve finds the resource of a query and checks that it can be watched as the query wants. What
-// is known of a kind that the query does not suit may be out of date.
-func (c *Client) resolve(ctx context.Context, t target) (stream.Resource, error) {
-	r, err := c.resolveAs(ctx, t)
+// is known of a kind that the query does not suit may be out of date. Watches are those of the query
+// for a resource.
+func (c *Client) resolve(
+	ctx context.Context, t target, watches func(stream.Resource) []stream.Spec,
+) (stream.Resource, error) {
+	r, err := c.resolveAs(ctx, t, watches)
 	if errors.Is(err, query.ErrUnfit) {
 		c.core.kinds.Refresh(ctx)
-		r, err = c.resolveAs(ctx, t)
+		r, err = c.resolveAs(ctx, t, watches)
 	}
 	return r, err
 }
 
 // resolveAs resolves a query by what is known of its kind.
-func (c *Client) resolveAs(ctx context.Context, t target) (stream.Resource, error) {
+func (c *Client) resolveAs(
+	ctx context.Context, t target, watches func(stream.Resource) []stream.Spec,
+) (stream.Resource, error) {
 	if err := ctx.Err(); err != nil {
 		return stream.Resource{}, err
 	}
@@ -188,8 +193,7 @@ func (c *Client) resolveAs(ctx context.Context, t target) (stream.Resource, erro
 	if err := c.core.server.checkFields(ctx, r, t); err != nil {
 		return stream.Resource{}, err
 	}
-	c.readFields(ctx, &r, t.Query)
-	return r, nil
+	return r, c.readAlternatives(ctx, &r, t, watches)
 }
 
 // mappingOf returns the resource of a target's kind.
@@ -226,35 +230,6 @@ func reader(f selectable.Fields) stream.FieldReader {
 		return nil
 	}
 	return func(o stream.Object, field string) (string, bool) { return f.Value(o, field) }
-}
-
-// readFields lets r read the fields that a query selects by, as far as they can be known. The
-// server is asked for its OpenAPI document only if they are neither metadata nor built in.
-func (c *Client) readFields(ctx context.Context, r *stream.Resource, q Query) {
-	if r.Field != nil {
-		return // the server refuses a field that a built-in resource does not declare
-	}
-	wanted := fieldsSelected(q)
-	if len(wanted) == 0 {
-		return
-	}
-	r.Field = reader(c.core.server.declaredFields(ctx, r.Kind, wanted))
-}
-
-// fieldsSelected returns the fields that a query's field selectors name, except for metadata's.
-func fieldsSelected(q Query) (wanted []string) {
-	for _, s := range q.selections() {
-		_, f, err := s.selectors()
-		if err != nil || f == nil {
-			continue
-		}
-		for _, req := range f.Requirements() {
-			if req.Field != "metadata.name" && req.Field != "metadata.namespace" {
-				wanted = append(wanted, req.Field)
-			}
-		}
-	}
-	return wanted
 }
 
 // runtimeTargets returns what queries that come at run time watch, for the fields of a struct type

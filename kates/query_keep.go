@@ -84,13 +84,9 @@ func (c *Client) form(t target) (stream.Form, error) {
 		}
 		paths = append(paths, path)
 	}
+	paths = append(paths, t.needed()...)
 	typ, typed := wire.TypeOf(c.core.scheme, t.kind)
-	for _, path := range t.judged() {
-		if !typed || project.Has(typ, path...) { // what a field of that name is read from in other kinds
-			paths = append(paths, path)
-		}
-	}
-	k, err := project.NewKeep(append(paths, t.needed()...)...)
+	k, err := project.NewKeep(paths...)
 	if err != nil {
 		return "", fmt.Errorf("its Projection, with what its functions need: %w", err)
 	}
@@ -98,6 +94,15 @@ func (c *Client) form(t target) (stream.Form, error) {
 		if _, err := k.For(typ); err != nil {
 			return "", fmt.Errorf("its Projection: %w", err)
 		}
+	}
+	for _, path := range t.judged() {
+		// Other kinds may have a field of that name elsewhere, which their Go type has not.
+		if base != stream.Typed || project.Has(typ, path...) {
+			paths = append(paths, path)
+		}
+	}
+	if k, err = project.NewKeep(paths...); err != nil {
+		return "", fmt.Errorf("its Projection, with what its AnyOf is judged by: %w", err)
 	}
 	return base.Keeping(k), nil
 }

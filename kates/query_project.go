@@ -20,6 +20,11 @@ import (
 // package say they need. Any other function may read whatever it likes, so whole objects are held
 // for it, which is logged. Everything that is wanted of the objects is known here, and not later.
 func (c *Client) projected(t target, all []target) stream.Form {
+	if t.form == stream.Typed && !ofKubernetes(t.kind) && len(fieldsSelected(Query{AnyOf: t.AnyOf})) > 0 {
+		// The alternatives are judged by what the server compares, which is its JSON. A custom kind's
+		// Go type may lack the field, or write it in another way.
+		return stream.Whole
+	}
 	if c.core.untyped || t.MetadataOnly || t.form != stream.Whole || t.typ == nil || t.role != "" {
 		return t.form
 	}

@@ -28,7 +28,7 @@ func TestOnlyAQueryByACustomFieldReadsOpenAPIAndAnAbsentFieldIsNotReadable(t *te
 	pod := NewUnstructured("Pod", "v1")
 	field := func(q Query, o stream.Object, name string) (string, bool) {
 		t.Helper()
-		r, err := c.resolve(t.Context(), target{Query: q})
+		r, err := c.resolve(t.Context(), target{Query: q}, nil)
 		require.NoError(t, err)
 		if r.Field == nil {
 			return "", false
