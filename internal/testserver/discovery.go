@@ -24,6 +24,10 @@ func (s *Server) discover(w http.ResponseWriter, r *http.Request) {
 		plain(w, apiversion.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3", Platform: "linux/amd64"})
 	case p == "healthz", p == "livez", p == "readyz":
 		_, _ = w.Write([]byte("ok"))
+	case p == "openapi/v3":
+		s.serving.Load().documents.HandleDiscovery(w, r)
+	case strings.HasPrefix(r.URL.Path, "/openapi/v3/"):
+		s.describe(w, r, strings.TrimPrefix(r.URL.Path, "/openapi/v3/"))
 	case p == "api" && aggregated:
 		s.aggregate(w, true)
 	case p == "apis" && aggregated:

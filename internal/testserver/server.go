@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kube-openapi/pkg/handler3"
 
 	"github.com/kates-go/kates/internal/testserver/fields"
 	"github.com/kates-go/kates/internal/testserver/kinds"
@@ -74,15 +75,16 @@ func (s *Server) Compact() { s.store.Compact() }
 
 // serving is the set of kinds that are served for now.
 type serving struct {
-	set  *kinds.Set
-	over chan struct{} // closed when another set is served
+	set       *kinds.Set
+	documents *handler3.OpenAPIService
+	over      chan struct{} // closed when another set is served
 }
 
 func (s *Server) kinds() *kinds.Set { return s.serving.Load().set }
 
 // serve serves another set of kinds.
 func (s *Server) serve(set *kinds.Set) {
-	was := s.serving.Swap(&serving{set: set, over: make(chan struct{})})
+	was := s.serving.Swap(&serving{set: set, documents: document(set), over: make(chan struct{})})
 	if was != nil {
 		close(was.over)
 	}

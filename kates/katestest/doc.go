@@ -27,6 +27,7 @@
 //   - of built-in kinds, only what is common to all is validated, and what users meet most: names,
 //     labels, owners, data, selectors, and what never changes in pods, workloads and secrets; their
 //     defaults are those of workloads, services, volumes, secrets and events;
+//   - OpenAPI (v3 alone) has the schemas of custom kinds with definitions, and nothing else;
 //   - versions of one custom kind have the same content: there are no conversion webhooks.
 //
 // # The fake

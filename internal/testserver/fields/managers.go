@@ -144,7 +144,7 @@ func typesOf(k *kinds.Kind) (managedfields.TypeConverter, error) {
 		if v.Custom.Schema == nil {
 			continue
 		}
-		s, err := typeOf(v)
+		s, err := TypeOf(v)
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +153,9 @@ func typesOf(k *kinds.Kind) (managedfields.TypeConverter, error) {
 	return managedfields.NewTypeConverter(all, k.Custom.PreserveUnknown)
 }
 
-func typeOf(k *kinds.Kind) (*spec.Schema, error) {
+// TypeOf returns the schema of a custom kind that has one, with the type and the metadata that every
+// object has.
+func TypeOf(k *kinds.Kind) (*spec.Schema, error) {
 	var meta spec.Schema
 	if err := json.Unmarshal([]byte(objectMeta), &meta); err != nil {
 		return nil, fmt.Errorf("the schema of metadata: %w", err)
