@@ -58,19 +58,26 @@ func (g *gadget) installSelectable() {
 		},
 	}}, metav1.CreateOptions{})
 	require.NoError(g.t, err)
-	d, err := discovery.NewDiscoveryClientForConfig(serverOf(g.t))
-	require.NoError(g.t, err)
-	require.Eventually(g.t, func() bool {
-		paths, err := d.OpenAPIV3().Paths()
-		if err != nil || paths["apis/"+g.group+"/v1"] == nil {
-			return false
-		}
-		raw, err := paths["apis/"+g.group+"/v1"].Schema("application/json")
-		return err == nil && strings.Contains(string(raw), "x-kubernetes-selectable-fields")
-	}, patience, 50*time.Millisecond)
+	awaitDeclared(g.t, g.group+"/v1")
 	require.Eventually(g.t, func() bool {
 		_, err := g.others().Resource(g.resource("v1")).List(g.t.Context(), metav1.ListOptions{FieldSelector: "spec.i=1"})
 		return err == nil
+	}, patience, 50*time.Millisecond)
+}
+
+// awaitDeclared waits until the server's OpenAPI document of a group and version declares
+// selectable fields.
+func awaitDeclared(t testing.TB, groupVersion string) {
+	t.Helper()
+	d, err := discovery.NewDiscoveryClientForConfig(serverOf(t))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		paths, err := d.OpenAPIV3().Paths()
+		if err != nil || paths["apis/"+groupVersion] == nil {
+			return false
+		}
+		raw, err := paths["apis/"+groupVersion].Schema("application/json")
+		return err == nil && strings.Contains(string(raw), "x-kubernetes-selectable-fields")
 	}, patience, 50*time.Millisecond)
 }
 

@@ -40,6 +40,7 @@ func namespaceBy(t testing.TB, config *rest.Config) string {
 // TestSuite runs the scenarios that a real server may decide otherwise than the one in memory, on
 // which all of them run, with both ways in which objects get into snapshots.
 func TestSuite(t *testing.T) {
+	awaitDeclared(t, "getambassador.io/v3alpha1") // it follows a moment after the kind
 	for name, options := range map[string][]kates.Option{"typed": nil, "untyped": {kates.Tuning{UntypedStreams: true}}} {
 		t.Run(name, func(t *testing.T) { runSuite(t, options) })
 	}

@@ -57,6 +57,7 @@ var decided = map[string]string{
 	"ObjectsMoveIntoAndOutOfALabelSelector":                         "events of objects that leave a selector",
 	"ObjectsMoveIntoAndOutOfAFieldSelector":                         "events of objects that leave a selector",
 	"G4OwnWritesMoveObjectsIntoAndOutOfAFieldSelector":              "fields that it selects by",
+	"G4OwnWritesMoveObjectsIntoAndOutOfAlternatives":                "fields that it declares in OpenAPI",
 	"SyncReturnsWhenEveryWatchIsAsNewAsTheServer":                   "the progress that etcd tells",
 	"G8NamesOfAnyCharactersAreShownInEveryForm":                     "the names that it takes",
 	"G8ANameThatIsNoUTF8HoldsUpNothing":                             "the names that it takes in protobuf",

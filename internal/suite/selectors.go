@@ -16,6 +16,7 @@ var selectorScenarios = []scenario{
 	{"AFieldSelectorOnTheNameShowsOneObject", nameSelector},
 	{"ObjectsMoveIntoAndOutOfAFieldSelector", foreignFieldMoves},
 	{"G4OwnWritesMoveObjectsIntoAndOutOfAFieldSelector", ownFieldMoves},
+	{"G4OwnWritesMoveObjectsIntoAndOutOfAlternatives", ownAlternativeMoves},
 	{"AFieldThatIsNotSelectableIsRefusedInTheServersWords", unselectable},
 	{"ANamespaceShowsItsObjectsOnly", namespaces},
 	{"OneKindMayBeQueriedTwiceInOneSnapshot", twoQueriesOfOneKind},
@@ -130,6 +131,35 @@ func ownFieldMoves(t *testing.T, e *env) {
 		require.NoError(t, e.client.Patch(e.ctx, e.host("h", ""), kates.MergePatchType, []byte(`{"spec":{"hostname":"out.example"}}`), nil))
 		now(t, snapshots, snap)
 		assert.Equal(t, []string{"delete h"}, deltaNames(snap.Deltas))
+		assert.Empty(t, snap.Hosts)
+	}
+}
+
+// ownAlternativeMoves: the client judges alternatives itself, so it reads which fields of a custom
+// kind the server declares.
+func ownAlternativeMoves(t *testing.T, e *env) {
+	type either struct {
+		Hosts  []*kates.Unstructured `kates:"hosts.getambassador.io"`
+		Deltas []*kates.Delta
+	}
+	snapshots := watch[either](e, e.client, kates.Query{Name: "Hosts", Namespace: e.ns, AnyOf: []kates.Selection{
+		{FieldSelector: "spec.hostname=in.example"}, {LabelSelector: "in"},
+	}})
+	var snap either
+	awaitFirst(t, snapshots, &snap)
+	require.NoError(t, e.client.Create(e.ctx, e.host("h", "out.example"), nil))
+	unchanged(t, snapshots, &snap)
+	for range 2 {
+		for _, step := range []struct{ patch, delta string }{
+			{`{"spec":{"hostname":"in.example"}}`, "add h"},
+			{`{"metadata":{"labels":{"in":"yes"}}}`, "update h"}, // both select it
+			{`{"spec":{"hostname":"out.example"}}`, "update h"},
+			{`{"metadata":{"labels":{"in":null}}}`, "delete h"},
+		} {
+			require.NoError(t, e.client.Patch(e.ctx, e.host("h", ""), kates.MergePatchType, []byte(step.patch), nil))
+			now(t, snapshots, &snap)
+			assert.Equal(t, []string{step.delta}, deltaNames(snap.Deltas), step.patch)
+		}
 		assert.Empty(t, snap.Hosts)
 	}
 }

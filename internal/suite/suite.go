@@ -20,7 +20,8 @@ import (
 
 // Backend is an API for the scenarios. Besides the built-in kinds it serves Host of
 // getambassador.io/v3alpha1 (hosts, namespaced, with a status subresource, and spec.hostname
-// selectable) and Tenant of example.kates.io/v1 (tenants, cluster-scoped).
+// selectable, which OpenAPI declares if the API is Real) and Tenant of example.kates.io/v1
+// (tenants, cluster-scoped).
 //
 // Each scenario calls the functions with the same t. What they return for one t belongs to the
 // same API, and t.Cleanup removes it. Scenarios run in parallel.
