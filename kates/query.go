@@ -83,13 +83,17 @@ type Query struct {
 	// The server selects by what all alternatives have in common, and by all values of a label of
 	// which each wants some: app=a and app=b is app in (a,b). Alternatives that require a name or a
 	// namespace by their fields (metadata.namespace=x,metadata.name=y) are watched there, by a list
-	// and a watch for each, and rights there suffice. Where two overlap, as a name in all namespaces
-	// and a namespace do, one watch is as wide as both.
+	// and a watch for each, and rights there suffice. Two of them overlap if an object may be in
+	// both, as a name in all namespaces and a namespace do. Then one watch is as wide as both, and
+	// needs the rights for that: without them nothing of either is shown.
 	//
 	// An alternative selects by labels, metadata.name, metadata.namespace, the fields of a built-in
 	// kind, and the selectableFields of a custom one. Any other field is an error of Watch that
 	// names it, and so is each field beside the metadata with MetadataOnly. A single alternative is
-	// the server's, whatever its fields.
+	// the server's, whatever its fields. Objects of a custom kind that selectableFields select are
+	// held untyped, as with [Tuning].UntypedStreams. The server publishes these fields a moment
+	// after the definition: Watch asks for them for up to ten seconds. An object that does not
+	// decode is judged by its metadata, so it may be [Invalid] though its fields select it out.
 	AnyOf []Selection
 	// Optional: the field is nil where the server certainly does not serve the kind, or refuses
 	// again and again to list it: for lack of rights, or because the kind has no lists. It is
