@@ -75,7 +75,7 @@ help: ## list the targets
 test verify: export GOGC := 200
 
 # A process with the race detector sleeps for a second before it exits, so that goroutines that are
-# just reporting a race can end. The processes of race are 150.
+# just reporting a race can end. Race has 150 of them.
 race e2e e2e-race: export GORACE := atexit_sleep_ms=20
 
 .PHONY: test
