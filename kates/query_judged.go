@@ -11,8 +11,8 @@ import (
 	"github.com/kates-go/kates/internal/kinds"
 )
 
-// documentTries is how often, a second apart, the server is asked for a document that lacks what it
-// publishes a moment after the kind.
+// documentTries is how often the server is asked for a document without a field, a second apart.
+// The server publishes the document a moment after the kind.
 const documentTries = 10
 
 // readAlternatives is readFields for a query whose alternatives may have to be judged here. The
