@@ -32,19 +32,20 @@
 //     time of the request. A list is refused if it is older than the floor or the position were at
 //     that time. The floor outlives the views. For an object that no stream covers, nothing else
 //     is kept.
-//  4. Tombstone. A deletion that was answered with its version is an entry without an object. Some
-//     deletions are answered without it. In a stream without a selector, a DELETED event cannot be
-//     a move out of the selector: it tells the version at which its UID was deleted. If the event
-//     comes before the answer, the answer counts as one of that version. The position has reached
-//     it, so there is nothing to hide, and nothing to ask. So while a write of a key is under way,
-//     the view keeps which UIDs of the key were deleted, and when. If it has not seen the deletion,
-//     but the stream has no selector and shows the very object (by UID) that was deleted, the entry hides the name. It does so until the DELETED event of that UID, or until
-//     a list or an event that is newer than the object and does not have it. Everything delivered
-//     before that is older than the deletion, whatever its UID. In all other cases rule 6 applies:
-//     the stream has a selector, or it neither shows the object nor has shown its deletion. Then
-//     the object may have been deleted and created again before the answer came. Rule 6 applies as
-//     well to an answer whose version, as the watch shows, is the object's own: it is not the
-//     deletion's.
+//  4. Tombstone. A deletion that was answered with its version is an entry without an object.
+//     Some deletions are answered without it. In a stream without a selector, a DELETED event
+//     cannot be a move out of the selector: it tells the version at which its UID was deleted. If
+//     the event comes before the answer, the answer counts as one of that version. The position
+//     has reached it, so there is nothing to hide, and nothing to ask. So while a write of a key
+//     is under way, the view keeps which UIDs of the key were deleted, and when. If it has not
+//     seen the deletion, but the stream has no selector and shows the very object (by UID) that
+//     was deleted, the entry hides the name. It does so until the DELETED event of that UID, or
+//     until a list or an event that is newer than the object and does not have it. Everything
+//     delivered before that is older than the deletion, whatever its UID. In all other cases rule
+//     6 applies: the stream has a selector, or it neither shows the object nor has shown its
+//     deletion. Then the object may have been deleted and created again before the answer came.
+//     Rule 6 applies as well to an answer whose version, as the watch shows, is the object's own:
+//     it is not the deletion's.
 //  5. Classifier. One function reads every answer. Gone: a DELETE answered by a Status, or by an
 //     object without deletionTimestamp; any answer with a deletionTimestamp and neither finalizers
 //     nor a grace period. Else terminating, if there is a deletionTimestamp; else present. Dry

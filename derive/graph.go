@@ -204,7 +204,7 @@ func (g *Graph[S]) evaluate(s *S) error {
 	then := time.Now()
 	for i, n := range g.c.nodes {
 		h := n.head()
-		h.counts.begin()
+		h.counts.resetRuns()
 		n.settle()
 		if feed := g.feeds[i]; feed != nil {
 			if err := guard.Named("the field or the key of "+h.name+" panicked", func() error { return feed(s) }); err != nil {

@@ -49,7 +49,7 @@ type counts struct {
 	equalBecause      string
 }
 
-func (n *counts) begin() { n.runs, n.equal = 0, 0 }
+func (n *counts) resetRuns() { n.runs, n.equal = 0, 0 }
 
 // ran counts a run. It was for nothing if its result is what the entry had. The first run of an
 // entry is not: the entry had nothing, even if the function has returned Skip.

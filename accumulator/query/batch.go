@@ -33,8 +33,8 @@ func batchOf(b stream.Batch) Batch {
 	}
 }
 
-// take adds what a stream has to those of others. No two have one object.
-func (b *Batch) take(t stream.Batch) {
+// addStream adds what a stream has to those of others. No two have one object.
+func (b *Batch) addStream(t stream.Batch) {
 	b.OK, b.NewHistory = true, b.NewHistory || t.NewHistory
 	b.Changes = append(b.Changes, t.Changes...)
 	for key := range t.Signals {

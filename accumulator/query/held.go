@@ -45,7 +45,7 @@ func (h *held) settle(out *Batch, shown func(stream.Key) (stream.Object, bool), 
 			out.Changes = append(out.Changes, stream.Change{Key: key, Object: w.object})
 			if h.signals[key] {
 				news = true
-				h.tell(out, key)
+				h.addSignal(out, key)
 			}
 			h.drop(key)
 			continue
@@ -63,8 +63,8 @@ func (h *held) settle(out *Batch, shown func(stream.Key) (stream.Object, bool), 
 	return news
 }
 
-// tell adds to a batch that a key is worth a signal.
-func (h *held) tell(out *Batch, key stream.Key) {
+// addSignal adds to a batch that a key is worth a signal.
+func (h *held) addSignal(out *Batch, key stream.Key) {
 	if h.perKey {
 		out.signal(key)
 	}

@@ -24,7 +24,7 @@ func (u *union) Take(shown Shown) Batch {
 	if !known {
 		return Batch{}
 	}
-	b := u.take(shown, parts, spaces, regroup)
+	b := u.takeStreams(shown, parts, spaces, regroup)
 	b.NewHistory = b.OK && (b.NewHistory || newHistory)
 	b.Absent = b.OK && optional && gone(all)
 	u.mu.Lock()
@@ -59,8 +59,8 @@ func (u *union) Untake() {
 	u.host.Attend()
 }
 
-// take takes the changes of some streams. With whole it takes all objects.
-func (u *union) take(shown Shown, parts []*part, spaces *stream.Listener, whole bool) Batch {
+// takeStreams takes the changes of some streams. With whole it takes all objects.
+func (u *union) takeStreams(shown Shown, parts []*part, spaces *stream.Listener, whole bool) Batch {
 	if spaces == nil {
 		u.within = nil // all namespaces count now
 	} else {
@@ -112,7 +112,7 @@ func (u *union) joined(shown Shown, parts []*part, whole bool) Batch {
 		case b.Extent == stream.Everything && !whole:
 			b = u.replaces(b, shown, l)
 		}
-		out.take(b)
+		out.addStream(b)
 	}
 	if !out.OK {
 		return Batch{}

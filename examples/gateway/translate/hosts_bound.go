@@ -89,17 +89,17 @@ func (t *translation) withinBounds(at place, of *site) (*site, error) {
 	s := &site{notes: of.notes}
 	s.problems = nil
 	for uid, some := range of.problems {
-		s.tell(uid, some...)
+		s.addProblems(uid, some...)
 	}
 	for _, one := range of.servers {
 		if without[one.at] {
 			for _, uid := range one.objects {
-				s.tell(uid, Problem{"TooManyHosts", fmt.Sprintf("host %q is left out: nginx has no room for it beside those of older objects with the same hash", at.host)})
+				s.addProblems(uid, Problem{"TooManyHosts", fmt.Sprintf("host %q is left out: nginx has no room for it beside those of older objects with the same hash", at.host)})
 			}
 			continue
 		}
 		for uid, some := range one.problems {
-			s.tell(uid, some...)
+			s.addProblems(uid, some...)
 		}
 		if !one.taken {
 			s.servers = append(s.servers, one)

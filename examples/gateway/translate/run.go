@@ -144,28 +144,28 @@ type notes struct {
 	certs    []key                   // Secrets whose certificates are wanted
 }
 
-// begin starts a run.
-func (g *graph) begin(r *derive.Reader) *translation {
+// newTranslation is what a run of a function has.
+func (g *graph) newTranslation(r *derive.Reader) *translation {
 	o, _ := g.options.Get(r)
 	return &translation{Options: o, graph: g, r: r}
 }
 
 // each makes a method a function of the graph, for each entry of a collection.
 func each[K, V, W any](g *graph, f func(*translation, K, V) (W, error)) func(*derive.Reader, K, V) (W, error) {
-	return func(r *derive.Reader, k K, v V) (W, error) { return f(g.begin(r), k, v) }
+	return func(r *derive.Reader, k K, v V) (W, error) { return f(g.newTranslation(r), k, v) }
 }
 
 // one makes a method a function of the graph that makes one value.
 func one[T any](g *graph, f func(*translation) (T, error)) func(*derive.Reader) (T, error) {
-	return func(r *derive.Reader) (T, error) { return f(g.begin(r)) }
+	return func(r *derive.Reader) (T, error) { return f(g.newTranslation(r)) }
 }
 
 // problem reports what is wrong with an object.
 func (n *notes) problem(o kates.Object, reason, format string, args ...any) {
-	n.tell(o.GetUID(), Problem{reason, fmt.Sprintf(format, args...)})
+	n.addProblems(o.GetUID(), Problem{reason, fmt.Sprintf(format, args...)})
 }
 
-func (n *notes) tell(uid types.UID, some ...Problem) {
+func (n *notes) addProblems(uid types.UID, some ...Problem) {
 	if n.problems == nil {
 		n.problems = map[types.UID][]Problem{}
 	}

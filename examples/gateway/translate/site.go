@@ -147,7 +147,7 @@ func (t *translation) server(l listener, rules *serverRules) *server {
 		s.taken = true
 		for _, l := range s.Locations {
 			for _, r := range l.Rules {
-				t.tell(r.Source.UID, Problem{string(gatewayv1.ListenerReasonPortUnavailable), why})
+				t.addProblems(r.Source.UID, Problem{string(gatewayv1.ListenerReasonPortUnavailable), why})
 			}
 		}
 	}
