@@ -99,7 +99,7 @@ func TestG5ABaseThatIsWrittenWhileObjectsChangeIsRightWithItsChanges(t *testing.
 			p.Touch("as", fmt.Sprintf("x%04d", n), n)
 			p.Remove("as", fmt.Sprintf("x%04d", n+1))
 			p.Create("as", sim.Thing(fmt.Sprintf("new%04d", n)))
-			time.Sleep(time.Millisecond)
+			sim.After(time.Millisecond)
 		})
 		for i := range 3000 {
 			p.Create("as", sim.Thing(fmt.Sprintf("x%04d", i)))
@@ -125,7 +125,7 @@ func TestG5AListWhileABaseIsWrittenIsFollowedByANewBase(t *testing.T) {
 			if n++; n == 1500 {
 				p.Touch("as", "x0000", 1)
 				p.Relist() // whether the watch has brought the change or not
-				time.Sleep(20 * time.Second)
+				sim.After(20 * time.Second)
 			}
 		})
 		for i := range 3000 {
@@ -145,7 +145,7 @@ func TestG5AListWhileABaseIsWrittenIsFollowedByANewBase(t *testing.T) {
 
 func TestG11CloseFinishesWhatIsBeingWrittenAndLeavesNothing(t *testing.T) {
 	lives(t, func(p *process) {
-		p.packed(func(stream.Object) { time.Sleep(time.Second) })
+		p.packed(func(stream.Object) { sim.After(time.Second) })
 		p.start()
 		sim.After(time.Minute + 10*time.Second)
 		began := time.Now()
