@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/asjson"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Form is how a stream asks for, decodes and holds its objects. One query in two forms is two
@@ -63,7 +64,7 @@ func (s *shape) inForm(o Object) (Object, error) {
 
 // is reports whether an object is in the stream's form already.
 func (s *shape) is(o Object) bool {
-	_, untyped := o.(*unstructured.Unstructured)
+	_, untyped := object.Bare(o).(*unstructured.Unstructured)
 	return s.key.form == Whole || s.base.decoded() && !untyped
 }
 

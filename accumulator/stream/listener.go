@@ -60,7 +60,7 @@ type ListenOptions struct {
 // mark notes that what is shown for key went from before to after. It returns what is to be run
 // for that once no lock is held, nil if nothing. Called with the stream's lock held.
 func (l *Listener) mark(key Key, before, after Object, own bool) func() {
-	before, after = l.narrow.sees(key, before), l.narrow.sees(key, after)
+	before, after = l.sees(key, before), l.sees(key, after)
 	if before == after {
 		return nil // none, or the same part of two objects
 	}

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Part is how much of an object is wanted.
@@ -64,7 +65,7 @@ func (s *Set) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
 	case o == nil || coherence.Newer(newest.GetResourceVersion(), o.GetResourceVersion()):
 		return nil, false
 	}
-	return o, true
+	return object.Bare(o), true
 }
 
 // List returns the objects in a namespace ("" for all) that the selector selects, from a stream
@@ -79,7 +80,7 @@ func (s *Set) List(r Resource, namespace string, selector labels.Selector, part 
 		st.mu.Lock()
 		if ok = st.progress.synced && !st.own.givenUp; ok {
 			for _, c := range st.store.everything() {
-				if o := c.Object; namespace == "" || o.GetNamespace() == namespace {
+				if o := object.Bare(c.Object); namespace == "" || o.GetNamespace() == namespace {
 					found, ok = append(found, o), ok && Fault(o) == nil
 				}
 			}
@@ -179,7 +180,7 @@ func (s *Set) Newest(r Resource, key Key, has func(Object) bool) Object {
 			continue
 		}
 		newest = Newer(newest, e.shown)
-		if st.holdsForm() && Fault(e.shown) == nil && has(e.shown) {
+		if st.holdsForm() && Fault(e.shown) == nil && has(object.Bare(e.shown)) {
 			found = Newer(found, e.shown)
 		}
 	}
@@ -189,11 +190,11 @@ func (s *Set) Newest(r Resource, key Key, has func(Object) bool) Object {
 	case coherence.Comparable(absentRV) && !coherence.Newer(found.GetResourceVersion(), absentRV):
 		return nil
 	}
-	return found
+	return object.Bare(found)
 }
 
 // IsWhole reports whether an object is untyped.
 func IsWhole(o Object) bool {
-	_, untyped := o.(*unstructured.Unstructured)
+	_, untyped := object.Bare(o).(*unstructured.Unstructured)
 	return untyped
 }

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 // narrowMost is how many narrow listeners a stream serves: each costs it something at each event.
@@ -95,6 +97,7 @@ func (s *stream) serves() bool {
 // in reports whether the listener's query has an object. Of one that does not decode the labels
 // may be unknown: it is in, so that somebody hears of it.
 func (n *narrow) in(o Object) bool {
+	o = object.Bare(o)
 	switch {
 	case n == nil || o == nil:
 		return o != nil
@@ -149,20 +152,27 @@ func (n *narrow) shorten(o Object) Object {
 }
 
 // read returns what the listener sees of a key. Called with the stream's lock held.
-func (l *Listener) read(key Key) Object { return l.narrow.sees(key, l.stream.store.read(key)) }
+func (l *Listener) read(key Key) Object { return l.sees(key, l.stream.store.read(key)) }
+
+// sees returns what the listener sees of an object that the stream shows, without a stamp. Called
+// with the stream's lock held.
+func (l *Listener) sees(key Key, o Object) Object {
+	if l.Union == nil { // its rules compare versions
+		o = object.Bare(o)
+	}
+	return l.narrow.sees(key, o)
+}
 
 // everything returns all objects that the listener sees. Called with the stream's lock held.
 func (l *Listener) everything() []Change {
 	all := l.stream.store.everything()
-	if l.narrow == nil {
-		return all
-	}
-	seen := all[:0:0]
+	seen := all[:0]
 	for _, c := range all {
-		if c.Object = l.narrow.sees(c.Key, c.Object); c.Object != nil {
+		if c.Object = l.sees(c.Key, c.Object); c.Object != nil {
 			seen = append(seen, c)
 		}
 	}
+	clear(all[len(seen):])
 	return seen
 }
 

@@ -69,7 +69,7 @@ func (s *stream) land(key Key, w *coherence.Write) {
 	if f.held && !s.store.shows(key, w) {
 		f.held = false
 		for l := range s.listeners {
-			before, after := l.narrow.sees(key, f.before), l.read(key)
+			before, after := l.sees(key, f.before), l.read(key)
 			if l.QuietOwn && (before != nil || after != nil) && !l.signalled(key) {
 				wake = append(wake, l.waking(key, before, after))
 			}

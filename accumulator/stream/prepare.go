@@ -52,6 +52,16 @@ func (s *stream) has(o Object) (held Object, same bool) {
 
 // made is prepare for a version that the stream does not hold. It may hold another one, before.
 func (s *shape) made(o, before Object) Object {
+	bare, was := object.Bare(o), object.Bare(before)
+	now := s.makes(bare, was)
+	if bare != o && was != nil && Alike(now, was) {
+		now = was // on a fake, what changes nothing that is held is no change
+	}
+	return object.Like(now, o)
+}
+
+// makes is made for objects without stamps.
+func (s *shape) makes(o, before Object) Object {
 	switch {
 	case Fault(o) != nil:
 		return o

@@ -15,7 +15,7 @@ type identity struct{ apiVersion, kind, namespace, name, uid, version string }
 
 func identityOf(o Object, r Resource) identity {
 	gvk := o.GetObjectKind().GroupVersionKind()
-	if _, short := o.(*metav1.PartialObjectMetadata); short {
+	if _, short := object.Bare(o).(*metav1.PartialObjectMetadata); short {
 		gvk = r.Kind
 	}
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
@@ -35,7 +35,7 @@ func Undecoded(r Resource, key Key, uid types.UID, version string, metadata *met
 // Fault says why an object is left out: it did not decode, or could not be prepared. It is nil for
 // all others.
 func Fault(o Object) error {
-	if r, ok := o.(*rejected); ok {
+	if r, ok := object.Bare(o).(*rejected); ok {
 		return r.err
 	}
 	return nil
@@ -43,7 +43,7 @@ func Fault(o Object) error {
 
 // FaultMetadata is the metadata of an object that is left out, nil if it is not known.
 func FaultMetadata(o Object) Object {
-	if r, ok := o.(*rejected); ok && r.metadata != nil {
+	if r, ok := object.Bare(o).(*rejected); ok && r.metadata != nil {
 		return r.metadata
 	}
 	return nil

@@ -60,7 +60,7 @@ func (r Resource) Check(o Object) error {
 // checkKind is [Resource.Check] of the kind alone.
 func (r Resource) checkKind(o Object) error {
 	kind, want := o.GetObjectKind().GroupVersionKind().GroupKind(), r.Kind.GroupKind()
-	if _, short := o.(*metav1.PartialObjectMetadata); !short && kind.Kind != "" && kind != want {
+	if _, short := object.Bare(o).(*metav1.PartialObjectMetadata); !short && kind.Kind != "" && kind != want {
 		return contradiction(fmt.Sprintf("an object of kind %s, where %s was asked for", brief(kind.String()), want))
 	}
 	return nil

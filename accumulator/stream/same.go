@@ -13,6 +13,7 @@ type comparison struct {
 
 // Alike reports whether two objects have the same content, all of it. It runs no code of the user.
 func Alike(a, b Object) bool {
+	a, b = object.Bare(a), object.Bare(b)
 	ra, left := a.(*rejected)
 	rb, right := b.(*rejected)
 	if left && right {
@@ -25,6 +26,7 @@ func Alike(a, b Object) bool {
 // LookAlike reports whether two versions of an object look the same to a reader. That is so if they
 // are alike, and if they differ in what is held of them beside a struct.
 func LookAlike(a, b Object) bool {
+	a, b = object.Bare(a), object.Bare(b)
 	pa, some := a.(*object.Projected)
 	pb, others := b.(*object.Projected)
 	if some && others {

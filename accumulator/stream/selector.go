@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/shardrange"
 )
 
@@ -62,7 +63,7 @@ func (s selector) byItself(o Object, read FieldReader) (selected, certain bool) 
 		return false, true
 	}
 	for _, r := range s.fields {
-		v, ok := valueOf(o, r.Field, read)
+		v, ok := valueOf(object.Bare(o), r.Field, read)
 		switch {
 		case !ok:
 			certain = false

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Signal decides whether a change of an object is worth a signal. old is nil for an object that is
@@ -36,6 +37,7 @@ func (l *Listener) waking(key Key, before, after Object) func() {
 
 // worth asks the user's function whether a change is worth a signal.
 func (l *Listener) worth(before, after Object) (yes bool) {
+	before, after = object.Bare(before), object.Bare(after)
 	if Fault(before) != nil || Fault(after) != nil {
 		return true
 	}

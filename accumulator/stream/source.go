@@ -49,6 +49,12 @@ type Source interface {
 	Within(namespace string) Source
 }
 
+// Clock is a [Source] that knows its server's newest version without a request.
+type Clock interface {
+	Source
+	NewestRV() string
+}
+
 // ListMode says how the first list of a stream is made.
 type ListMode int
 

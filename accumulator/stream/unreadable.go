@@ -56,7 +56,7 @@ func (s *shape) objectOf(item runtime.Object) (Object, error) {
 	if err := unsayable(o); err != nil && Fault(o) == nil {
 		left := reject(identityOf(o, s.resource), err)
 		left.metadata, _ = Shorten(o, s.resource.Kind) // nil if that fails
-		return left, nil
+		return object.Like(left, o), nil
 	}
 	return o, nil
 }
@@ -70,7 +70,7 @@ func unsayable(o Object) error {
 	case !utf8.ValidString(uid):
 		return fmt.Errorf("its UID %q is no UTF-8, so JSON cannot say it", brief(uid))
 	}
-	if _, fromJSON := o.(*unstructured.Unstructured); fromJSON {
+	if _, fromJSON := object.Bare(o).(*unstructured.Unstructured); fromJSON {
 		return nil
 	}
 	for label, value := range o.GetLabels() {
@@ -84,7 +84,8 @@ func unsayable(o Object) error {
 // misfit says why an object cannot be one that this stream asks for.
 func (s *shape) misfit(o Object) error {
 	err := s.resource.checkKind(o)
-	if err == nil && !s.config.ByContent { // objects of a fake are as the program has made them
+	_, stamped := o.(*object.Stamped)
+	if err == nil && !stamped && !s.config.ByContent { // objects of a fake are as the program has made them
 		err = s.resource.checkNamespace(o.GetNamespace())
 	}
 	if err != nil {

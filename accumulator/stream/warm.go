@@ -69,8 +69,9 @@ const (
 // keepable says why a stream is not kept; nil if it is.
 func (s *shape) keepable() error {
 	w := s.config.Warm
+	_, isClock := s.source.(Clock) // its versions end with this process
 	switch {
-	case s.config.ByContent:
+	case isClock:
 		return fromContents
 	case s.transform != nil:
 		return transforms
@@ -150,7 +151,7 @@ func (s *stream) started(why error) {
 	switch {
 	case why == nil:
 		log.V(1).Info("started from what was kept")
-	case errors.Is(why, noFile), s.config.ByContent, s.transform != nil:
+	case errors.Is(why, noFile), errors.Is(why, fromContents), s.transform != nil:
 		log.V(1).Info("starting with a list", "why", why.Error())
 	default:
 		log.Info("starting with a list, and not from what was kept", "why", why.Error())
