@@ -57,6 +57,7 @@ type (
 	Strings        struct{}
 	Identities     struct{}
 	Link           struct{}
+	FakeMirrors    struct{}
 	Connections    struct{}
 	Sharing        struct{}
 	Witnessed      struct{}
@@ -125,6 +126,7 @@ var Order = []Lock{
 	{Identities{}, "internal/lease.identities.mu", "the identities that this process stands under"},
 	{Past{}, "accumulator/query.Past.mu", "how new what a reader has had is"},
 	{Link{}, "internal/wire.Link.mu", "the former connections that requests may still use"},
+	{FakeMirrors{}, "internal/client/fake.Server.mu", "the versions of what a fake has, and its watches"},
 	{Connections{}, "internal/wire.Conns.mu", "open connections, requests and dials under way"},
 	{Witnessed{}, "internal/mutation.Watch.mu", "what a watch shows, for the mutation detector"},
 	{Exhibits{}, "internal/mutation.Detector.mu", "what was handed out, and who has written to it"},

@@ -1,0 +1,232 @@
+package fake_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/kates-go/kates/internal/object"
+)
+
+// watches lets f answer watches of things, until it returns false.
+func (w *world) watches(f func() (bool, watch.Interface)) {
+	w.fake.PrependWatchReactor("things", func(clienttesting.Action) (bool, watch.Interface, error) {
+		handled, made := f()
+		return handled, made, nil
+	})
+}
+
+func TestADeleteBetweenAListAndItsWatchIsNotLost(t *testing.T) {
+	on(t, func(w *world) {
+		w.create(thing("a", "1"))
+		w.create(thing("b", "1"))
+		w.create(thing("c", "1"))
+		o := metav1.ListOptions{}
+		r := w.list(o)
+		require.Len(w, r.items, 3)
+		w.delete("a")
+		w.delete("c")
+		w.create(thing("c", "2")) // it came back
+		w.create(thing("d", "1"))
+		r.follow(o)
+		events := r.events()
+		assert.ElementsMatch(w, []string{"DELETED a 1", "MODIFIED c 2", "ADDED d 1"}, events)
+		lists := 0
+		for _, a := range w.fake.Actions() {
+			if a.GetVerb() == "list" {
+				lists++
+			}
+		}
+		assert.Equal(w, 1, lists, "a user counts them")
+	})
+}
+
+// What a reactor has answered is not in the tracker.
+func TestAListThatAReactorAnswersIsNotJudgedByTheTracker(t *testing.T) {
+	on(t, func(w *world) {
+		w.fake.PrependReactor("list", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+			list := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*thing("of a reactor", "1")}}
+			list.SetAPIVersion("x.io/v1")
+			list.SetKind("ThingList")
+			list.SetResourceVersion("1")
+			return true, list, nil
+		})
+		r := w.reads("")
+		assert.Len(w, r.items, 1)
+		assert.Empty(w, r.events())
+		w.create(thing("a", "1"))
+		assert.Equal(w, []string{"ADDED a 1"}, r.events())
+	})
+}
+
+func TestAListShowsWhatNoEventHas(t *testing.T) {
+	on(t, func(w *world) {
+		test := watch.NewFake()
+		w.watches(func() (bool, watch.Interface) { return true, test })
+		w.create(thing("a", "1"))
+		w.create(thing("b", "1"))
+		r := w.reads("")
+		w.update(thing("a", "2")) // the watch is the test's, so nobody hears of it
+		w.delete("b")
+		assert.Empty(w, r.events())
+		w.list(metav1.ListOptions{})
+		assert.ElementsMatch(w, []string{"MODIFIED a 2", "DELETED b 1"}, r.events())
+	})
+}
+
+func TestAWatchThatTheTestDrivesIsFollowed(t *testing.T) {
+	on(t, func(w *world) {
+		test := watch.NewFake()
+		w.watches(func() (bool, watch.Interface) { return true, test })
+		r := w.reads("")
+		test.Add(thing("a", "1"))
+		test.Modify(thing("a", "2"))
+		test.Delete(thing("a", "2"))
+		test.Action(watch.Bookmark, thing("", "", "99999"))
+		assert.Equal(w, []string{"ADDED a 1", "MODIFIED a 2", "DELETED a 2"}, r.events())
+		status := metav1.Status{Message: "by the test"}
+		test.Error(&status)
+		all := r.all()
+		require.Len(w, all, 1)
+		assert.Equal(w, &status, all[0].Object)
+		test.Stop()
+		assert.Equal(w, []watch.Event{{Type: "END"}}, r.all())
+	})
+}
+
+func TestTheEventOfAnOwnWriteMayComeLaterAndOlderOnesWaitForIt(t *testing.T) {
+	on(t, func(w *world) {
+		test := watch.NewFake()
+		w.watches(func() (bool, watch.Interface) { return true, test })
+		w.create(thing("a", "0"))
+		r := w.reads("")
+		first, second := w.write(thing("a", "2")), w.write(thing("a", "3"))
+		assert.Equal(w, []string{"MODIFIED a 2", "MODIFIED a 3"}, r.events())
+		test.Modify(thing("a", "1")) // another program was faster
+		test.Modify(thing("a", "2"))
+		test.Modify(thing("a", "3"))
+		assert.Empty(w, r.events(), "they are the own writes, and older")
+		assert.Less(w, number(w, first.rv), number(w, second.rv))
+		test.Modify(thing("a", "4"))
+		assert.Equal(w, []string{"MODIFIED a 4"}, r.events())
+	})
+}
+
+func TestWhatWaitsForAnEventThatNeverComesIsShownInTheEnd(t *testing.T) {
+	on(t, func(w *world) {
+		test := watch.NewFake()
+		w.watches(func() (bool, watch.Interface) { return true, test })
+		r := w.reads("")
+		w.write(thing("a", "mine"))
+		test.Add(thing("a", "theirs"))
+		assert.Equal(w, []string{"ADDED a mine"}, r.events())
+		time.Sleep(11 * time.Second)
+		assert.Equal(w, []string{"MODIFIED a theirs"}, r.events())
+	})
+}
+
+func TestWhatAReactorAnswersCounts(t *testing.T) {
+	on(t, func(w *world) {
+		r := w.reads("")
+		answers := thing("a", "answered")
+		w.fake.PrependReactor("update", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, answers.DeepCopy(), nil
+		})
+		wrote := w.write(thing("a", "sent"))
+		now := r.last()
+		assert.Equal(w, answers, now.Object, "nothing is stored, but the fake says so")
+		assert.Equal(w, wrote.rv, now.GetResourceVersion())
+	})
+}
+
+// The reactor stores something, and answers with something else.
+func TestWhatTheFakeStoresCountsMoreThanAnAnswer(t *testing.T) {
+	on(t, func(w *world) {
+		w.create(thing("a", "0"))
+		r := w.reads("")
+		w.fake.PrependReactor("update", "things", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			w.update(thing("a", "stored"))
+			return true, thing("a", "answered"), nil
+		})
+		wrote := w.write(thing("a", "sent"))
+		assert.Equal(w, []string{"MODIFIED a stored"}, r.events())
+		assert.Equal(w, r.rv, wrote.rv)
+	})
+}
+
+func TestTheEventOfAWriteThatHasFailedIsAnothers(t *testing.T) {
+	on(t, func(w *world) {
+		r := w.reads("")
+		begun := w.server.Begin(things)
+		w.create(thing("a", "1")) // it was stored nonetheless
+		begun.End()
+		assert.Equal(w, []string{"ADDED a 1"}, r.events())
+		wrote := w.write(thing("a", "1"))
+		r.again(metav1.ListOptions{})
+		assert.Equal(w, wrote.rv, r.items["a"].GetResourceVersion())
+	})
+}
+
+func TestErrorsOfReactorsAreThoseOfTheRequest(t *testing.T) {
+	on(t, func(w *world) {
+		broken := errors.New("broken by the test")
+		source := w.server.Source(things, "ns")
+		w.fake.PrependReactor("list", "things", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, broken })
+		_, err := source.ListItems(w.Context(), metav1.ListOptions{}, nil)
+		require.ErrorIs(w, err, broken)
+		w.fake.PrependWatchReactor("things", func(clienttesting.Action) (bool, watch.Interface, error) { return true, nil, broken })
+		_, err = source.WatchWithContext(w.Context(), metav1.ListOptions{ResourceVersion: "1"})
+		require.ErrorIs(w, err, broken)
+	})
+}
+
+// Many write and read at once. Each own write is at most as new as what its watch shows after it.
+func TestManyWritersAndReadersAgree(t *testing.T) {
+	on(t, func(w *world) {
+		readers := []*reading{w.reads(""), w.reads(""), w.reads("in=no")}
+		var wait sync.WaitGroup
+		for writer := range 4 {
+			wait.Go(func() {
+				for i := range 40 {
+					name := fmt.Sprint(writer, "-", i%3)
+					if writer%2 == 0 {
+						w.write(thing(name, fmt.Sprint(i)))
+						continue
+					}
+					tracker, r := w.fake.Tracker(), things.GroupVersionResource
+					if tracker.Update(r, thing(name, fmt.Sprint(i)), "ns") != nil {
+						_ = tracker.Create(r, thing(name, fmt.Sprint(i)), "ns")
+					}
+					w.list(metav1.ListOptions{})
+				}
+			})
+		}
+		wait.Wait()
+		truth := w.list(metav1.ListOptions{})
+		for _, r := range readers[:2] {
+			have := make(map[string]object.Object)
+			for _, e := range r.all() {
+				if o, ok := e.Object.(*object.Stamped); ok {
+					have[o.GetName()] = o
+				}
+			}
+			require.Len(w, have, len(truth.items))
+			for name, o := range truth.items {
+				assert.Equal(w, object.Bare(o), object.Bare(have[name]))
+				assert.Equal(w, o.GetResourceVersion(), have[name].GetResourceVersion())
+				assert.Equal(w, o.GetUID(), have[name].GetUID())
+			}
+		}
+		assert.Empty(w, readers[2].events())
+	})
+}

@@ -1,0 +1,77 @@
+package fake
+
+import (
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/object"
+)
+
+// Fields reads every field of an object, since no fake declares which fields select: by known,
+// which may be nil, and else by its path in the object. A missing field is empty.
+func Fields(known stream.FieldReader) stream.FieldReader {
+	return func(o stream.Object, field string) (string, bool) {
+		if known != nil {
+			if v, ok := known(o, field); ok {
+				return v, true
+			}
+		}
+		u, ok := o.(*unstructured.Unstructured)
+		if !ok {
+			return "", false
+		}
+		switch v, _, _ := unstructured.NestedFieldNoCopy(u.Object, strings.Split(field, ".")...); v := v.(type) {
+		case string:
+			return v, true
+		case bool:
+			return strconv.FormatBool(v), true
+		}
+		return "", true
+	}
+}
+
+// Selects judges an object by selectors, which a fake does not. Nil selectors select everything.
+func Selects(r stream.Resource, s stream.Selection, o object.Object) bool {
+	o = object.Bare(o)
+	if s.Labels != nil && !s.Labels.Empty() && !s.Labels.Matches(labels.Set(o.GetLabels())) {
+		return false
+	}
+	if s.Fields == nil {
+		return true
+	}
+	read := Fields(r.Field)
+	for _, term := range s.Fields.Requirements() {
+		value := o.GetName()
+		switch term.Field {
+		case "metadata.name":
+		case "metadata.namespace":
+			value = o.GetNamespace()
+		default:
+			value, _ = read(o, term.Field)
+		}
+		if (value == term.Value) == (term.Operator == selection.NotEquals) {
+			return false
+		}
+	}
+	return true
+}
+
+// selectionOf reads the selectors of a request.
+func selectionOf(o metav1.ListOptions) (s stream.Selection, err error) {
+	if o.LabelSelector != "" {
+		if s.Labels, err = labels.Parse(o.LabelSelector); err != nil {
+			return s, err
+		}
+	}
+	if o.FieldSelector != "" {
+		s.Fields, err = fields.ParseSelector(o.FieldSelector)
+	}
+	return s, err
+}

@@ -1,0 +1,243 @@
+package fake
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strconv"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/object"
+)
+
+// Source lists and watches a resource in one namespace, or in all if that is empty. The form is
+// always whole objects. They cannot be kept in files: what a fake has is gone with its process.
+func (s *Server) Source(r stream.Resource, namespace string) stream.Source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !r.Namespaced {
+		namespace = ""
+	}
+	return &source{mirror: s.mirrorOf(r.GroupVersionResource), of: r, namespace: namespace}
+}
+
+type source struct {
+	*mirror
+	of        stream.Resource
+	namespace string
+	listed    atomic.Pointer[listed]
+}
+
+// listed is what a watch goes on from.
+type listed struct {
+	fakeRV string              // the version that the fake gave the list
+	before map[object.Key]bool // what its tracker had before the list; nil: nobody knows
+}
+
+func (s *source) in() dynamic.ResourceInterface {
+	all := s.server.client.Resource(s.of.GroupVersionResource)
+	if s.namespace == "" {
+		return all
+	}
+	return all.Namespace(s.namespace)
+}
+
+// Within is the source of one namespace.
+func (s *source) Within(namespace string) stream.Source { return s.server.Source(s.of, namespace) }
+
+// Form is whole objects.
+func (*source) Form() stream.Form { return stream.Whole }
+
+// Lists is in one page, since the fake has no other.
+func (*source) Lists() stream.ListMode { return stream.ListsPaged }
+
+// Typed knows no Go types.
+func (*source) Typed(*unstructured.Unstructured) (stream.Object, error) {
+	return nil, errors.New("a fake knows no Go types")
+}
+
+// Compact does nothing.
+func (*source) Compact(_, _ stream.Object, _ bool) {}
+
+// NewestRV is the version of the server. Nobody asks the fake, which has none.
+func (s *source) NewestRV() string {
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	return text(s.server.version)
+}
+
+// ListItems lists once. The version of the list is that of the server now, or, if something has
+// happened meanwhile, when the list began.
+func (s *source) ListItems(
+	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,
+) (metav1.ListMeta, error) {
+	selection, err := selectionOf(o)
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	asked := s.begin()
+	defer asked.end()
+	before := s.tracked()
+	list, err := s.in().List(ctx, o)
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	s.drain()
+	var items []object.Object
+	m, err := stream.EachItem(list, func(item runtime.Object) error {
+		if one, ok := item.(object.Object); ok {
+			items = append(items, one)
+		}
+		return nil
+	})
+	if err != nil {
+		return m, err
+	}
+	whole := o.Continue == "" && m.Continue == ""
+	s.listed.Store(&listed{m.ResourceVersion, before})
+	selected, rv := s.took(asked, items, selection, whole)
+	m.ResourceVersion = text(rv)
+	for _, one := range selected {
+		if err := put(one); err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+// took takes in the items of a list. It returns those that are selected, with their stamps, and the
+// version of the list. What a whole list lacks is gone.
+func (s *source) took(
+	asked *request, items []object.Object, selection stream.Selection, whole bool,
+) (selected []runtime.Object, rv int64) {
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	there := make(map[object.Key]bool, len(items))
+	isNow := whole
+	for _, one := range items {
+		key := object.KeyOf(one)
+		there[key] = true
+		state, known := asked.finds(key, one)
+		if !known {
+			state = s.add(key, one)
+		}
+		isNow = isNow && state.version == s.objects[key].now().version
+		if Selects(s.of, selection, one) {
+			selected = append(selected, object.Stamp(one, state.uid, text(state.version)))
+		}
+	}
+	for key, h := range s.objects {
+		now := h.now()
+		if there[key] || now.object == nil || s.namespace != "" && s.namespace != key.Namespace ||
+			!Selects(s.of, selection, now.object) {
+			continue
+		}
+		if isNow = isNow && now.version <= asked.since; whole && now.version <= asked.since {
+			s.add(key, nil)
+		}
+	}
+	rv = asked.since
+	if isNow {
+		rv = s.server.version
+	}
+	for w := range s.watchers {
+		w.bookmark()
+	}
+	return selected, rv
+}
+
+// WatchWithContext watches from a version.
+func (s *source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	selection, err := selectionOf(o)
+	if err != nil {
+		return nil, err
+	}
+	fromRV, _ := strconv.ParseInt(o.ResourceVersion, 10, 64)
+	known := s.listed.Load()
+	if known != nil {
+		o.ResourceVersion = known.fakeRV
+	} else {
+		o.ResourceVersion = ""
+	}
+	asked := s.begin() // the states since now may come twice
+	defer asked.end()
+	upstream, err := s.in().Watch(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	w := newWatcher(s, selection, upstream, asked.since)
+	if err := w.start(ctx, fromRV); err != nil {
+		upstream.Stop()
+		return nil, err
+	}
+	if known != nil && known.before != nil {
+		s.missed(w, known.before)
+	}
+	return w, nil
+}
+
+// missed takes in what was deleted between a list and its watch. The tracker had it before the list,
+// and has it no more; an object that came back since has an event.
+func (s *source) missed(w *watcher, before map[object.Key]bool) {
+	w.drain()
+	s.server.mu.Lock()
+	from := s.server.version
+	s.server.mu.Unlock()
+	after := s.tracked()
+	if after == nil {
+		return
+	}
+	s.drain()
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	for key := range before {
+		now := s.objects[key].now()
+		if !after[key] && now.object != nil && now.version <= from {
+			s.add(key, nil)
+		}
+	}
+}
+
+// lister is the part of a tracker that is used. Its own interface is in client-go/testing, which no
+// program should link.
+type lister interface {
+	List(
+		r schema.GroupVersionResource, kind schema.GroupVersionKind, namespace string, o ...metav1.ListOptions,
+	) (runtime.Object, error)
+}
+
+// tracked returns what the fake's tracker has; nil if it has no tracker, or that does not tell.
+func (s *source) tracked() map[object.Key]bool {
+	method := reflect.ValueOf(s.server.client).MethodByName("Tracker")
+	if !method.IsValid() || method.Type().NumIn() != 0 || method.Type().NumOut() != 1 {
+		return nil
+	}
+	tracker, ok := method.Call(nil)[0].Interface().(lister)
+	if !ok {
+		return nil
+	}
+	list, err := tracker.List(s.of.GroupVersionResource, s.of.Kind, s.namespace)
+	if err != nil {
+		return nil
+	}
+	keys := make(map[object.Key]bool)
+	err = meta.EachListItem(list, func(item runtime.Object) error {
+		if m, err := meta.Accessor(item); err == nil {
+			keys[object.Key{Namespace: m.GetNamespace(), Name: m.GetName()}] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return keys
+}
