@@ -27,6 +27,7 @@ import (
 	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/applied"
+	"github.com/kates-go/kates/internal/client/fake"
 	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/kinds"
 	"github.com/kates-go/kates/internal/lease"
@@ -147,16 +148,15 @@ func NewClientFromDynamic(
 	if s.mapper != nil {
 		mapper = s.mapper
 	}
-	fake := watchlist.DoesClientNotSupportWatchListSemantics(dyn) // only a fake says so
-	s.streams.ByContent = fake
-	s.streams.StreamLists = s.streams.StreamLists && !fake
+	bare := watchlist.DoesClientNotSupportWatchListSemantics(dyn) // only a fake says so
+	s.streams.StreamLists = s.streams.StreamLists && !bare
 	c := &core{
 		dynamic: dyn, leases: leases{client: dyn, server: rand.Text()}, untyped: true,
 		kinds: kinds.New(mapper, nil, clock.RealClock{}),
 	}
 	requests := wire.Dynamic{Client: dyn}
-	if fake {
-		c.server = &bareFake{requests}
+	if bare {
+		c.server = &bareFake{requests, fake.New(dyn)}
 	}
 	return s.client(c, requests), nil
 }

@@ -125,7 +125,7 @@ func (c *core) resource(ctx context.Context, m *meta.RESTMapping) stream.Resourc
 		Kind:                 m.GroupVersionKind,
 		Namespaced:           m.Scope.Name() == meta.RESTScopeNameNamespace,
 		Storage:              c.kinds.Storage(ctx, m.Resource),
-		Field:                reader(selectable.BuiltIn(m.Resource)),
+		Field:                c.server.fields(selectable.BuiltIn(m.Resource)),
 	}
 }
 

@@ -1,6 +1,7 @@
 package kates
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,13 +18,14 @@ import (
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/client/fake"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/kinds/selectable"
 	"github.com/kates-go/kates/internal/wire"
 )
 
 // server is how the cluster of a client behaves. There are two: an API server ([apiServer]), and
-// client-go's bare fake ([bareFake]), which has neither versions nor UIDs, and does not select. A
+// client-go's bare fake ([bareFake]), which has neither versions nor UIDs for a user to see. A
 // client gets one at construction; nothing else asks which one it is.
 type server interface {
 	wire.Requests
@@ -33,11 +35,15 @@ type server interface {
 	// checkList is an error if a list of the query would be refused for its fields, and the server
 	// itself does not say so.
 	checkList(r stream.Resource, q Query) error
+	// fields reads the fields of a kind that are known without the server; nil: none.
+	fields(builtIn selectable.Fields) stream.FieldReader
 	// declaredFields returns the selectable fields of a custom kind, as far as they can be known. The
 	// error says why some that are wanted are not.
 	declaredFields(
 		ctx context.Context, kind schema.GroupVersionKind, wanted []string,
 	) (selectable.Fields, error)
+	// divides is false if the server cannot send a share of what is watched.
+	divides() bool
 	// selects reports whether an object belongs to the answer to a list with this selection.
 	selects(r stream.Resource, spec stream.Spec, listed *Unstructured) bool
 	// checkSubresource is an error if the server has no such subresource. likeObject says that it
@@ -47,8 +53,9 @@ type server interface {
 	// stored is what is sent to have an object stored, without what the server would drop of its
 	// status and this server does not.
 	stored(op operation, r stream.Resource, o *Unstructured) *Unstructured
-	// own is the answer to a write in memory that belongs to the client.
-	own(answer *Unstructured) *Unstructured
+	// begin is called before a write is sent. What it returns takes in the answer, or, with nil, that
+	// the write has failed.
+	begin(o *object) (answered func(*reply))
 	// checkVersion is an error if an object's resource version cannot be compared.
 	checkVersion(o *Unstructured) error
 	// checkOwner is an error if an object cannot be an owner.
@@ -126,6 +133,10 @@ func (s *apiServer) checkFields(ctx context.Context, r stream.Resource, t target
 
 func (*apiServer) checkList(stream.Resource, Query) error { return nil }
 
+func (*apiServer) fields(builtIn selectable.Fields) stream.FieldReader { return reader(builtIn) }
+
+func (*apiServer) divides() bool { return true }
+
 func (s *apiServer) declaredFields(
 	ctx context.Context, kind schema.GroupVersionKind, wanted []string,
 ) (selectable.Fields, error) {
@@ -147,7 +158,7 @@ func (*apiServer) stored(_ operation, _ stream.Resource, o *Unstructured) *Unstr
 	return o
 }
 
-func (*apiServer) own(answer *Unstructured) *Unstructured { return answer }
+func (*apiServer) begin(*object) func(*reply) { return func(*reply) {} }
 
 func (*apiServer) checkVersion(o *Unstructured) error {
 	if version := o.GetResourceVersion(); !coherence.Comparable(version) {
@@ -246,10 +257,40 @@ func (*apiServer) applyOwned(
 
 func (*apiServer) hasManagedFields() bool { return true }
 
-// bareFake is client-go's fake dynamic client. It sets no UID and no resource version, so nothing
-// can be a precondition. It ignores field selectors, finalizers and subresources, and knows no
-// server-side apply.
-type bareFake struct{ wire.Dynamic }
+// bareFake is client-go's fake dynamic client. What it has, has UIDs and versions for the streams
+// alone: neither it nor a user sees them, so nothing can be a precondition. It ignores field
+// selectors, finalizers and subresources, and knows no server-side apply.
+type bareFake struct {
+	wire.Dynamic
+	versions *fake.Server
+}
+
+// Source lists and watches a resource, with versions.
+func (f *bareFake) Source(r stream.Resource, namespace string, _ stream.Form) stream.Source {
+	return f.versions.Source(r, namespace)
+}
+
+// begin gives the write a version. The fake has what the answer says: it keeps no object from being
+// deleted, and deletes none that nothing keeps. The answer is copied, because a fake may answer with
+// an object that it keeps.
+func (f *bareFake) begin(o *object) func(*reply) {
+	write := f.versions.Begin(o.resource)
+	return func(a *reply) {
+		if a == nil || a.unsent || a.unrelated || a.Unknown {
+			write.End()
+			return
+		}
+		var stored stream.Object
+		if a.object != nil {
+			stored = a.object.DeepCopy()
+		}
+		a.Key = cmp.Or(a.Key, o.key())
+		a.UID, a.Version, stored = write.Saw(a.Key, stored)
+		if a.Object = nil; stored != nil {
+			a.Object = stored
+		}
+	}
+}
 
 // Delete deletes an object. Without finalizers the object is gone.
 func (f *bareFake) Delete(
@@ -293,6 +334,12 @@ func ofKubernetes(kind schema.GroupVersionKind) bool {
 	return t != nil && strings.HasPrefix(t.PkgPath(), "k8s.io/api/")
 }
 
+func (*bareFake) fields(builtIn selectable.Fields) stream.FieldReader {
+	return fake.Fields(reader(builtIn))
+}
+
+func (*bareFake) divides() bool { return false }
+
 func (*bareFake) declaredFields(
 	context.Context, schema.GroupVersionKind, []string,
 ) (selectable.Fields, error) {
@@ -302,7 +349,7 @@ func (*bareFake) declaredFields(
 func (*bareFake) selects(
 	r stream.Resource, spec stream.Spec, listed *Unstructured,
 ) bool {
-	return stream.Selects(r, spec, listed)
+	return fake.Selects(r, spec.Selection, listed) && stream.SelectsAlternative(r, spec, listed)
 }
 
 // checkSubresource is an error for all but the status: a fake takes a subresource for the object
@@ -313,9 +360,6 @@ func (*bareFake) checkSubresource(subresource string, likeObject bool) error {
 	}
 	return ErrSubresourceNotSupported
 }
-
-// own copies the answer, because a fake may answer with an object that it keeps.
-func (*bareFake) own(answer *Unstructured) *Unstructured { return answer.DeepCopy() }
 
 func (*bareFake) checkVersion(*Unstructured) error { return nil }
 

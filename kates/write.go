@@ -183,8 +183,7 @@ func (c *Client) write(ctx context.Context, op operation, resource, target any, 
 
 // answered reads an answer that is the object as it was written. For removed see written.
 func (c *Client) answered(op operation, got *Unstructured, removed ...string) reply {
-	write := written(op, c.core.server.own(got), removed...)
-	return reply{object: got, Outcome: stream.Outcome{Write: write}}
+	return reply{object: got, Outcome: stream.Outcome{Write: written(op, got, removed...)}}
 }
 
 // send does what all writes have in common: it reads the caller's value, sends the request, makes
@@ -285,10 +284,15 @@ func (c *Client) do(ctx context.Context, op operation, o *object, w writeOptions
 func (c *Client) request(
 	ctx context.Context, op operation, o *object, w writeOptions, r request,
 ) (begun *stream.Write, a reply, err error) {
-	begun = c.core.streams.Begin(o.resource, o.key())
+	begun, answered := c.core.streams.Begin(o.resource, o.key()), c.core.server.begin(o)
 	a, err = r(o, w)
 	if !a.unsent {
-		c.logWrite(ctx, op, o, w, a, err)
+		c.logWrite(ctx, op, o, w, a, err) // as the server has answered
+	}
+	if err == nil && w.dryRun == nil {
+		answered(&a)
+	} else {
+		answered(nil)
 	}
 	if err != nil {
 		begun.Abandon()
@@ -381,8 +385,10 @@ func (c *Client) Observe(ctx context.Context, written any) error {
 	if err := c.core.server.checkVersion(o.Unstructured); err != nil {
 		return o.failed(opObserve, err)
 	}
-	begun := c.core.streams.Begin(o.resource, o.key())
-	c.commit(ctx, begun, o, c.answered(opObserve, o.Unstructured).Outcome)
+	begun, answered := c.core.streams.Begin(o.resource, o.key()), c.core.server.begin(o)
+	a := c.answered(opObserve, o.Unstructured)
+	answered(&a)
+	c.commit(ctx, begun, o, a.Outcome)
 	return nil
 }
 
