@@ -45,7 +45,7 @@ func (r *rows) Same(shown, o stream.Object) bool {
 		return true
 	}
 	version := o.GetResourceVersion()
-	return !r.streams.Config().ByContent && coherence.Comparable(version) &&
+	return coherence.Comparable(version) &&
 		shown.GetResourceVersion() == version && object.UIDOf(shown) == object.UIDOf(o) &&
 		shown.GetObjectKind().GroupVersionKind() == o.GetObjectKind().GroupVersionKind() && stream.LookAlike(shown, o)
 }
