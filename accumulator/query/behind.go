@@ -29,7 +29,7 @@ func (ref *reference) floorFor(r stream.Resource) position {
 // behind reports whether what watches an object may be older than what the reader has had. Called
 // with mu held.
 func (r *references) behind(ref *reference) bool {
-	if ref.watch == nil || r.host.Streams.Config().ByContent {
+	if ref.watch == nil {
 		return false
 	}
 	st := ref.watch.State()

@@ -197,10 +197,9 @@ func (u *union) passed(at position) bool {
 
 // behind returns the streams of some parts that have not reached a version. A stream that is as
 // new as the server counts, whatever its version: the server may have been restored. It has to be
-// that new if a deletion that was shown has no version. Where contents are compared, versions say
-// nothing. Called with mu held.
+// that new if a deletion that was shown has no version. Called with mu held.
 func (u *union) behind(parts []*part, at position) (late []*stream.Listener) {
-	if !u.known() || u.resource.Storage != at.storage || u.host.Streams.Config().ByContent {
+	if !u.known() || u.resource.Storage != at.storage {
 		return nil
 	}
 	for _, p := range parts {
