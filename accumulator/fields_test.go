@@ -135,14 +135,3 @@ func TestTheServerIsNotCorrectedByWhatFieldsReadHere(t *testing.T) {
 		require.Len(t, snap.A, 1, "from an event")
 	})
 }
-
-func TestOnAFakeFieldsAreReadAsTheServerWouldAndOthersByTheirPath(t *testing.T) {
-	r := stream.Resource{Field: func(_ stream.Object, field string) (string, bool) { return "from here", field == "spec.node" }}
-	for text, want := range map[string]bool{
-		"spec.node=from here": true, "spec.node=n1": false, "spec.other=": true, "spec.node!=n1,spec.other=x": false,
-	} {
-		f, err := fields.ParseSelector(text)
-		require.NoError(t, err)
-		assert.Equal(t, want, stream.Selects(r, stream.Spec{Selection: stream.Selection{Fields: f}}, onNode("n1")), text)
-	}
-}

@@ -226,7 +226,7 @@ func TestAPredicateJudgesMetadata(t *testing.T) {
 
 func TestTheStatusSaysWhereWholeObjectsAreShortenedHere(t *testing.T) {
 	var s *sim.Server
-	config := stream.Config{ByContent: true, Source: func(r stream.Resource, namespace string, form stream.Form) stream.Source {
+	config := stream.Config{Source: func(r stream.Resource, namespace string, form stream.Form) stream.Source {
 		return wholeSource{stream.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}}
 	}}
 	sim.Bubble(t, config, func(t *testing.T, fresh *sim.Server, streams *stream.Set) {
@@ -240,9 +240,8 @@ func TestTheStatusSaysWhereWholeObjectsAreShortenedHere(t *testing.T) {
 		assert.Equal(t, []string{"/v1, Kind=Thing x "}, briefly(snap.A))
 		assert.Equal(t, "metadata of whole objects", short.Status()[0].Form)
 		assert.Empty(t, long.Status()[0].Form)
-		u := sim.Thing("y")
-		u.SetUID("uid-y")
-		fakeWrite(streams, u, func() { s.Put("as", stream.Key{Namespace: "ns", Name: "y"}, u) }, 0)
+		s.Create("as", sim.Thing("y"))
+		synctest.Wait()
 		assert.True(t, update(t, short, &snap).Changed)
 		assert.Len(t, snap.A, 2)
 	})

@@ -269,20 +269,3 @@ func TestG11APartKeepsTheWholeWatchUntilItEnds(t *testing.T) {
 		assert.Zero(t, streams.Len())
 	})
 }
-
-func TestOnAFakeEveryFieldIsJudgedHere(t *testing.T) {
-	sim.Bubble(t, stream.Config{Share: true, ByContent: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-		x := sim.Thing("x")
-		x.Object["spec"] = map[string]any{"node": "n1"}
-		s.Create("as", x)
-		s.Create("as", sim.Thing("y"))
-		require.True(t, signalled(watching(t, streams, collect.Options{}, sim.Query("A", "as"))))
-		q := sim.Query("A", "as")
-		q.Fields = fields.OneTermEqualSelector("spec.node", "n1")
-		part := watching(t, streams, collect.Options{}, q)
-		require.True(t, signalled(part))
-		var snap one
-		assert.Equal(t, []string{"+x"}, told(update(t, part, &snap)))
-		assert.Equal(t, 1, streams.Len())
-	})
-}

@@ -190,36 +190,6 @@ func TestQueriesShareAStreamIfTheirTransformsAreOneFunction(t *testing.T) {
 	})
 }
 
-func TestG4OnAFakeOwnWritesThatATransformChangesOrRejectsHoldAndEnd(t *testing.T) {
-	for _, rejecting := range []bool{false, true} {
-		sim.Bubble(t, stream.Config{ByContent: true, Hold: time.Hour}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-			q := sim.Query("A", "as")
-			q.Transform = func(o stream.Object) error {
-				delete(o.(*unstructured.Unstructured).Object, "spec")
-				if rejecting {
-					panic("always")
-				}
-				return nil
-			}
-			acc := watching(t, streams, collect.Options{QuietOwnWrites: true}, q)
-			synctest.Wait()
-			signalled(acc)
-			var snap one
-			update(t, acc, &snap)
-			u := sim.Thing("x")
-			u.SetUID("uid-1")
-			u.SetResourceVersion("101")
-			fakeWrite(streams, u, func() { s.Put("as", stream.Key{Namespace: "ns", Name: "x"}, u) }, second)
-			r := update(t, acc, &snap)
-			assert.True(t, r.Changed)
-			assert.Len(t, r.Invalid, map[bool]int{true: 1}[rejecting])
-			assert.False(t, signalled(acc), "its event, which overtook the answer, was its own")
-			assert.Zero(t, acc.Status()[0].Pending)
-			require.NoError(t, streams.Sync(t.Context()), "contents are compared as they are held")
-		})
-	}
-}
-
 func TestAServerThatSaysWhenToTryAgainIsObeyedBeforeAWriteIsUnsettled(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		watching(t, streams, collect.Options{}, sim.Query("A", "as"))

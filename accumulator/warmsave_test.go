@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -264,7 +265,7 @@ func TestWhatCannotBeKeptIsNotAndSaysWhy(t *testing.T) {
 		config func(p *process)
 		why    string
 	}{
-		"a fake":                {func(p *process) { p.config.ByContent = true }, "no versions"},
+		"a fake":                {func(p *process) { p.config.Source = clocks(p) }, "no versions"},
 		"what cannot be packed": {func(p *process) { p.config.Source = unpackable(sim.Plain(p.Source)) }, "cannot be packed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -289,6 +290,24 @@ type plainSource struct{ stream.Source }
 func unpackable(sources stream.Sources) stream.Sources {
 	return func(r stream.Resource, namespace string, form stream.Form) stream.Source {
 		return plainSource{sources(r, namespace, form)}
+	}
+}
+
+// clock is the source of a server in this process: its versions end with it.
+type clock struct {
+	stream.Source
+	of *process
+}
+
+func (c clock) NewestRV() string {
+	c.of.Mu.Lock()
+	defer c.of.Mu.Unlock()
+	return strconv.Itoa(c.of.Rev)
+}
+
+func clocks(p *process) stream.Sources {
+	return func(r stream.Resource, namespace string, form stream.Form) stream.Source {
+		return clock{sim.Plain(p.Source)(r, namespace, form), p}
 	}
 }
 

@@ -264,7 +264,7 @@ func (c *Client) listAll(ctx context.Context, r stream.Resource, q query.Query) 
 	watches := q.Watches(r)
 	for _, w := range watches {
 		w.Form = stream.Whole // that is what is listed
-		if err := c.core.streams.Unjudged(r, w); err != nil {
+		if err := stream.Unjudged(r, w); err != nil {
 			return nil, err
 		}
 	}

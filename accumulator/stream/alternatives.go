@@ -186,10 +186,7 @@ func (s Spec) alternatives() string {
 
 // Unjudged is an error that names a field of alternatives that cannot be read from the objects of
 // a stream.
-func (s *Set) Unjudged(r Resource, spec Spec) error {
-	if s.config.ByContent {
-		return nil
-	}
+func Unjudged(r Resource, spec Spec) error {
 	_, projects := spec.Form.Projection()
 	partly := spec.Form == Metadata || projects
 	var o Object = &unstructured.Unstructured{Object: map[string]any{}}

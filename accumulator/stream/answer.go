@@ -20,7 +20,7 @@ var errNoVersion = errors.New("the server does not say of which version its list
 // dated is an error if a list's version is of no use, after what has been shown up to another one.
 func (s *shape) dated(rv, beforeRV string) error {
 	switch {
-	case s.config.ByContent, coherence.Comparable(rv):
+	case coherence.Comparable(rv):
 		return nil
 	case rv == "", rv == "0":
 		return fmt.Errorf("%w (resourceVersion %q)", errNoVersion, rv)

@@ -14,9 +14,6 @@ import (
 // the server's newest version is older as well (see reflector.confirm), and the next list is, the
 // server was restored from a backup: then the list is taken, and a new history begins.
 func (s *stream) commit(l listing, rv string, asked ask) error {
-	if s.config.ByContent {
-		rv = "" // a fake's lists have versions, and its events have none: streams never reach them
-	}
 	l.compare()
 	s.mu.Lock()
 	position := coherence.Newest(s.store.view.Position(), asked.atLeastRV)
@@ -24,7 +21,7 @@ func (s *stream) commit(l listing, rv string, asked ask) error {
 		s.mu.Unlock()
 		return err
 	}
-	older := coherence.Newer(position, rv) && !s.config.ByContent
+	older := coherence.Newer(position, rv)
 	switch {
 	case older && !coherence.Newer(asked.atLeastRV, rv):
 		s.mu.Unlock() // overtaken while it was on its way
@@ -84,9 +81,6 @@ func (s *stream) swap(l listing, rv string, restored bool) (wake []func()) {
 			l.newHistory = true
 		}
 	} else {
-		if s.config.ByContent {
-			s.store.confirm(overlaid)
-		}
 		if s.own.expired {
 			s.own.expired = false
 			s.store.view.Expire(time.Now())

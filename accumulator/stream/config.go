@@ -11,9 +11,6 @@ import (
 type Config struct {
 	// Source makes what lists and watches.
 	Source Sources
-	// ByContent: the server is a fake that neither maintains versions nor judges selectors. See
-	// "Objects without usable versions" in package coherence.
-	ByContent bool
 	// StreamLists asks for the initial list as a stream of events (KEP-3157) instead of pages.
 	StreamLists bool
 	// PageSize of lists, 0 for client-go's default of 500.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,7 +43,7 @@ func FuzzSelectorsSelectWhatTheServerSelects(f *testing.F) {
 			set[r.Field] = fieldOf(u, r.Field)
 		}
 		want := s.Labels.Matches(labels.Set(u.GetLabels())) && s.Fields.Matches(set)
-		if got := Selects(Resource{}, Spec{Selection: s}, u); got != want {
+		if got := Selects(Resource{Field: byPath}, Spec{Selection: s}, u); got != want {
 			t.Fatalf("%q and %q select %s: %v, want %v", labelText, fieldText, object, got, want)
 		}
 		// Other words for the same selectors select the same, and have one key.
@@ -49,7 +51,7 @@ func FuzzSelectorsSelectWhatTheServerSelects(f *testing.F) {
 		if again.Fields, err = fields.ParseSelector(s.Fields.String()); err != nil {
 			t.Fatalf("%q is written as %q: %v", fieldText, s.Fields, err)
 		}
-		if got := Selects(Resource{}, Spec{Selection: again}, u); got != want {
+		if got := Selects(Resource{Field: byPath}, Spec{Selection: again}, u); got != want {
 			t.Fatalf("%q, written as %q, selects %v, want %v", fieldText, s.Fields, got, want)
 		}
 		if selected, certain := newSelector(Resource{}, Spec{Selection: s}).judge(u, nil); certain && selected != want {
@@ -58,13 +60,24 @@ func FuzzSelectorsSelectWhatTheServerSelects(f *testing.F) {
 	})
 }
 
+// byPath reads every text and truth value by its path; what is missing is empty.
+func byPath(o Object, field string) (string, bool) {
+	switch v, _, _ := unstructured.NestedFieldNoCopy(o.(*unstructured.Unstructured).Object, strings.Split(field, ".")...); v := v.(type) {
+	case string:
+		return v, true
+	case bool:
+		return strconv.FormatBool(v), true
+	}
+	return "", true
+}
+
 // fieldOf is the value of a field as a server would compare it: the only one with which the
 // selector that wants just that value is fulfilled.
 func fieldOf(u *unstructured.Unstructured, field string) string {
 	values := append(texts(u.Object), u.GetName(), u.GetNamespace(), "true", "false")
 	for _, value := range values {
 		s := selector{fields: fields.Requirements{{Operator: "=", Field: field, Value: value}}}
-		if s.byPath(u) {
+		if selected, _ := s.judge(u, byPath); selected {
 			return value
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // error no stream shows the write.
 func (w *Write) told(ctx context.Context, o Outcome) (Outcome, error) {
 	s := w.set
-	if !o.Unknown || s.config.ByContent {
+	if !o.Unknown {
 		return o, nil
 	}
 	s.mu.Lock()

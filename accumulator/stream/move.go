@@ -179,7 +179,7 @@ func (f *reflector) try(ctx context.Context, probe bool) (*opened, error) {
 	lists := f.hand.lists
 	f.mu.Unlock()
 	resume := f.target.position()
-	if f.config.ByContent || !coherence.Comparable(resume) {
+	if !coherence.Comparable(resume) {
 		_, err := f.newest(ctx)
 		return nil, err
 	}

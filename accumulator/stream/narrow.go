@@ -25,7 +25,6 @@ type narrow struct {
 	as       streamKey // the stream that the listener would have of its own
 	name     string    // the only name that is selected; "" for all
 	selector selector
-	byPath   bool // a fake: selectors are judged by the paths of their fields
 	kind     schema.GroupVersionKind
 	// short, if not nil, has the metadata of each object as it was handed out last: one version is
 	// one pointer.
@@ -38,14 +37,14 @@ type shortened struct{ of, as Object }
 // wider returns a stream that can serve what a key's own stream would, and how; nil if there is
 // none. Called with mu held.
 func (s *Set) wider(r Resource, spec Spec, key streamKey, o ListenOptions) (*stream, *narrow) {
-	if !s.config.Share || o.Apart || spec.Transform != nil || !s.config.judges(spec) {
+	if !s.config.Share || o.Apart || spec.Transform != nil || !judges(spec) {
 		return nil, nil
 	}
 	for _, st := range s.over(r.Storage) {
 		if !st.contains(key) || !st.serves() {
 			continue
 		}
-		n := &narrow{as: key, name: spec.onlyName(), selector: newSelector(r, spec), byPath: s.config.ByContent, kind: r.Kind}
+		n := &narrow{as: key, name: spec.onlyName(), selector: newSelector(r, spec), kind: r.Kind}
 		if key.form != st.key.form {
 			n.short = make(map[Key]shortened)
 		}
@@ -56,10 +55,7 @@ func (s *Set) wider(r Resource, spec Spec, key streamKey, o ListenOptions) (*str
 
 // judges reports whether it can be judged here for certain what a query selects, whatever the
 // object.
-func (c *Config) judges(spec Spec) bool {
-	if c.ByContent {
-		return true
-	}
+func judges(spec Spec) bool {
 	for _, q := range append(slices.Clip(spec.AnyOf), spec.Selection) {
 		if q.Fields != nil && slices.ContainsFunc(q.Fields.Requirements(), func(r fields.Requirement) bool { return !ofMetadata(r) }) {
 			return false
@@ -103,8 +99,6 @@ func (n *narrow) in(o Object) bool {
 		return o != nil
 	case n.as.namespace != "" && o.GetNamespace() != n.as.namespace:
 		return false
-	case Fault(o) == nil && n.byPath:
-		return n.selector.byPath(o)
 	}
 	return n.selector.byMetadata(o)
 }
@@ -157,10 +151,7 @@ func (l *Listener) read(key Key) Object { return l.sees(key, l.stream.store.read
 // sees returns what the listener sees of an object that the stream shows, without a stamp. Called
 // with the stream's lock held.
 func (l *Listener) sees(key Key, o Object) Object {
-	if l.Union == nil { // its rules compare versions
-		o = object.Bare(o)
-	}
-	return l.narrow.sees(key, o)
+	return l.narrow.sees(key, object.Bare(o))
 }
 
 // everything returns all objects that the listener sees. Called with the stream's lock held.

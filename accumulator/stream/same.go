@@ -66,7 +66,7 @@ func (l listing) compare() {
 // the others belong to own writes that were answered meanwhile.
 func (s *store) listed(shown, o Object, c comparison) Object {
 	echo := s.echo(shown, o)
-	if echo == o || s.byContent || !coherence.Comparable(o.GetResourceVersion()) {
+	if echo == o || !coherence.Comparable(o.GetResourceVersion()) {
 		return echo
 	}
 	if c.with != shown {

@@ -1,10 +1,7 @@
 package stream
 
 import (
-	"strconv"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -50,7 +47,7 @@ func (s selector) byItself(o Object, read FieldReader) (selected, certain bool) 
 	if !s.in(o) {
 		return false, true
 	}
-	certain = true
+	certain, o = true, object.Bare(o)
 	if bad, ok := o.(*rejected); ok {
 		read = nil
 		if bad.metadata != nil {
@@ -63,7 +60,7 @@ func (s selector) byItself(o Object, read FieldReader) (selected, certain bool) 
 		return false, true
 	}
 	for _, r := range s.fields {
-		v, ok := valueOf(object.Bare(o), r.Field, read)
+		v, ok := valueOf(o, r.Field, read)
 		switch {
 		case !ok:
 			certain = false
@@ -80,39 +77,12 @@ func (s selector) byMetadata(o Object) bool {
 	return selected
 }
 
-// byPath judges every field. A field that read cannot read is looked up by its path in the
-// object; a missing field is empty. It stands in for a server that does not judge at all: a fake.
-func (s selector) byPath(o Object) bool {
-	selected, _ := s.judge(o, func(o Object, field string) (string, bool) {
-		if s.read != nil {
-			if v, ok := s.read(o, field); ok {
-				return v, true
-			}
-		}
-		u, ok := o.(*unstructured.Unstructured)
-		if !ok {
-			return "", false
-		}
-		switch v, _, _ := unstructured.NestedFieldNoCopy(u.Object, strings.Split(field, ".")...); v := v.(type) {
-		case string:
-			return v, true
-		case bool:
-			return strconv.FormatBool(v), true
-		}
-		return "", true
-	})
-	return selected
-}
-
-// matches reports whether an object that the server has sent is in the stream's query. A real
-// server has judged the fields already, but for those of alternatives; a fake has not. The labels
-// of an object that does not decode may not be known: there the server's judgement stands.
+// matches reports whether an object that the server has sent is in the stream's query. The server
+// has judged the fields already, but for those of alternatives. The labels of an object that does
+// not decode may not be known: there its judgement stands.
 func (s *shape) matches(o Object) bool {
 	if !s.ours(o) {
 		return false
-	}
-	if s.config.ByContent {
-		return s.selector.byPath(o)
 	}
 	if in, _ := s.selector.byItself(o, nil); !in {
 		return false
@@ -124,15 +94,15 @@ func (s *shape) matches(o Object) bool {
 // selects reports whether an object that this client wrote is in the stream's query, and
 // whether that is certain.
 func (s *shape) selects(o Object) (selected, certain bool) {
-	if s.config.ByContent {
-		return s.selector.byPath(o), true
-	}
 	return s.selector.judge(o, s.selector.read)
 }
 
-// Selects judges an object as [Config].ByContent does: by the fields that the resource can read, by
-// others through their path. Nil selectors select everything.
-func Selects(r Resource, spec Spec, o Object) bool { return newSelector(r, spec).byPath(o) }
+// Selects judges an object, as far as [Resource.Field] reads the fields. Nil selectors select
+// everything.
+func Selects(r Resource, spec Spec, o Object) bool {
+	selected, _ := newSelector(r, spec).judge(o, r.Field)
+	return selected
+}
 
 // SelectsAlternative judges an object that a server has selected by what alternatives have in
 // common.

@@ -123,7 +123,7 @@ func (s *Set) Close() {
 // Join adds a listener to the stream of a Spec, or, with [Config].Share, to one that has more. It
 // starts the stream for the first one.
 func (s *Set) Join(r Resource, spec Spec, o ListenOptions) (*Listener, error) {
-	if err := s.Unjudged(r, spec); err != nil {
+	if err := Unjudged(r, spec); err != nil {
 		return nil, err
 	}
 	key := keyOf(r, spec)

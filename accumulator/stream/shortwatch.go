@@ -78,7 +78,7 @@ type recent struct {
 func (s syncing) many() (positionRV string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.config.ByContent || !s.progress.synced || int64(len(s.store.objects)) <= s.config.PageSize {
+	if !s.progress.synced || int64(len(s.store.objects)) <= s.config.PageSize {
 		return ""
 	}
 	return s.store.view.Position()

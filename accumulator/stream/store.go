@@ -13,15 +13,13 @@ type store struct {
 	objects   map[Key]Object
 	namesakes *namesakes
 	view      *coherence.View
-	// byContent: versions do not compare, as on a fake.
-	byContent bool
 }
 
 func newStore(s *shape) store {
 	return store{
-		objects: make(map[Key]Object), namesakes: &namesakes{}, byContent: s.config.ByContent,
+		objects: make(map[Key]Object), namesakes: &namesakes{},
 		view: coherence.NewView(coherence.Options{
-			ByContent: s.config.ByContent, Same: sameContent, Hold: s.config.Hold, Whole: s.whole(),
+			Same: sameContent, Hold: s.config.Hold, Whole: s.whole(),
 		}),
 	}
 }
@@ -120,7 +118,7 @@ func (s *store) fold() {
 // version of this very object.
 func (s *store) stale(key Key, o Object) bool {
 	rv := o.GetResourceVersion()
-	if s.byContent || !coherence.Comparable(rv) {
+	if !coherence.Comparable(rv) {
 		return false
 	}
 	if at := s.view.Position(); coherence.Comparable(at) && !coherence.Newer(rv, at) {
@@ -133,7 +131,7 @@ func (s *store) stale(key Key, o Object) bool {
 // lastState reports whether a DELETED event has the stored version in place of the deletion's.
 func (s *store) lastState(key Key, deleted Object) bool {
 	stored := s.one(key, deleted.GetUID())
-	return stored != nil && !s.byContent && coherence.LastState(stored, deleted)
+	return stored != nil && coherence.LastState(stored, deleted)
 }
 
 // echo returns the object to store for o, given what has been shown: where that is the same
@@ -142,7 +140,7 @@ func (s *store) echo(shown, o Object) Object {
 	if shown == nil || shown.GetUID() != o.GetUID() || shown.GetResourceVersion() != o.GetResourceVersion() {
 		return o
 	}
-	if (s.byContent || !coherence.Comparable(o.GetResourceVersion())) && !sameContent(shown, o) {
+	if !coherence.Comparable(o.GetResourceVersion()) && !sameContent(shown, o) {
 		return o
 	}
 	return shown
@@ -152,7 +150,7 @@ func (s *store) echo(shown, o Object) Object {
 // of o's very version.
 func (s *store) version(key Key, o Object) (held Object, same bool) {
 	rv := o.GetResourceVersion()
-	comparable := !s.byContent && coherence.Comparable(rv)
+	comparable := coherence.Comparable(rv)
 	shown, stored := s.read(key), s.objects[key]
 	for _, held := range []Object{shown, stored} {
 		if comparable && held != nil && held.GetUID() == o.GetUID() && held.GetResourceVersion() == rv {
@@ -173,7 +171,7 @@ func (s *store) shows(key Key, w *coherence.Write) bool {
 		return false
 	case w.Object == nil || shown == nil:
 		return w.Object == nil && shown == nil
-	case s.byContent || !coherence.Comparable(w.Version):
+	case !coherence.Comparable(w.Version):
 		return sameContent(shown, w.Object)
 	}
 	return shown.GetUID() == w.UID && shown.GetResourceVersion() == w.Version
@@ -188,13 +186,6 @@ func (s *store) drop() (all []coherence.Ended) {
 	}
 	s.view.GiveUp()
 	return all
-}
-
-// confirm lets a list, which is in the store by now, stand in for the events of own writes.
-func (s *store) confirm(pending map[Key]Object) {
-	for key := range pending {
-		s.view.Observe(coherence.Event{Key: key, Object: s.stored(key)})
-	}
 }
 
 // list takes in that the objects are those of a list at a version. It returns the own writes that
@@ -216,19 +207,6 @@ func (s *store) contains(g goal) bool {
 		}
 	}
 	return found == len(g.versions)
-}
-
-// equals reports whether the objects are those of a goal, by content.
-func (s *store) equals(g goal) bool {
-	if len(s.objects) != len(g.objects) {
-		return false
-	}
-	for key, want := range g.objects {
-		if have, ok := s.objects[key]; !ok || !sameContent(have, want) {
-			return false
-		}
-	}
-	return true
 }
 
 // Newer returns the newer of two objects, either of which may be nil.

@@ -84,9 +84,6 @@ func syncAll(all []*stream, sync func(*stream) error) error {
 	return first
 }
 
-// lookAgain is how often a fake, which has no versions to wait for, is asked again.
-const lookAgain = 20 * time.Millisecond
-
 // syncing brings a stream up to a version, or to the present.
 type syncing struct{ *stream }
 
@@ -108,41 +105,29 @@ func (s syncing) upTo(ctx context.Context, rv string) (listRV string, err error)
 		delete(s.waiters, news)
 		s.mu.Unlock()
 	}()
-	for {
-		target, err := s.goalAt(ctx, rv, news)
-		if err != nil {
-			return "", fmt.Errorf("sync %s: %w", s.key.resource, err)
-		}
-		for !s.reached(target) {
-			var again <-chan time.Time
-			if s.config.ByContent {
-				again = time.After(lookAgain)
+	target, err := s.goalAt(ctx, rv, news)
+	if err != nil {
+		return "", fmt.Errorf("sync %s: %w", s.key.resource, err)
+	}
+	for !s.reached(target) {
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return "", fmt.Errorf("sync %s: %w", s.key.resource, ctx.Err())
+		case <-s.done:
+			if s.set.ctx.Err() != nil {
+				return "", ErrClosed
 			}
-			select {
-			case <-news:
-				continue
-			case <-again:
-			case <-ctx.Done():
-				return "", fmt.Errorf("sync %s: %w", s.key.resource, ctx.Err())
-			case <-s.done:
-				if s.set.ctx.Err() != nil {
-					return "", ErrClosed
-				}
-				return "", nil // nobody reads it any more
-			}
-			break
-		}
-		if !s.config.ByContent || s.reached(target) {
-			return target.rv, nil
+			return "", nil // nobody reads it any more
 		}
 	}
+	return target.rv, nil
 }
 
 // goal is the server's state at one moment.
 type goal struct {
 	rv       string
 	versions map[Key]string // by a name that no other object has
-	objects  map[Key]Object // of a fake, where contents are compared
 	// recent: nothing has happened after afterRV up to rv. There are no versions.
 	recent  bool
 	afterRV string
@@ -170,7 +155,7 @@ func (s syncing) goalAt(ctx context.Context, rv string, news <-chan struct{}) (g
 func (s syncing) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, err error) {
 	o.Limit = s.config.PageSize
 	g.rv, err = Pages(ctx, patiently(s.source.ListItems), o, func() func(runtime.Object) error {
-		g.versions, g.objects = make(map[Key]string), make(map[Key]Object)
+		g.versions = make(map[Key]string)
 		return func(item runtime.Object) error {
 			s.note(&g, item)
 			if s.set.room.exceeds(len(g.versions)) {
@@ -193,9 +178,6 @@ func (s syncing) note(g *goal, item runtime.Object) {
 	}
 	key := object.KeyOf(o)
 	g.versions[distinct(key, o.GetUID())] = o.GetResourceVersion()
-	if s.config.ByContent {
-		g.objects[key] = s.prepare(o)
-	}
 }
 
 // reached reports whether the watch has delivered everything up to the goal, or the same state:
@@ -206,10 +188,6 @@ func (s syncing) reached(g goal) bool {
 	if !s.progress.synced {
 		s.mu.Unlock()
 		return false
-	}
-	if s.config.ByContent {
-		defer s.mu.Unlock()
-		return s.store.equals(g)
 	}
 	if !coherence.Newer(g.rv, s.store.view.Position()) {
 		s.mu.Unlock()

@@ -85,7 +85,7 @@ func unsayable(o Object) error {
 func (s *shape) misfit(o Object) error {
 	err := s.resource.checkKind(o)
 	_, stamped := o.(*object.Stamped)
-	if err == nil && !stamped && !s.config.ByContent { // objects of a fake are as the program has made them
+	if err == nil && !stamped { // objects of a fake are as the program has made them
 		err = s.resource.checkNamespace(o.GetNamespace())
 	}
 	if err != nil {
@@ -112,7 +112,7 @@ func possible(name string) bool { return name != "" && len(content.IsPathSegment
 // unversioned says why an event or a bookmark with that version cannot be placed, if this server's
 // versions can be compared.
 func (s *stream) unversioned(what, rv string) error {
-	if s.config.ByContent || coherence.Comparable(rv) || !coherence.Comparable(s.position()) {
+	if coherence.Comparable(rv) || !coherence.Comparable(s.position()) {
 		return nil
 	}
 	if rv == "" {

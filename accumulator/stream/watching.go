@@ -288,7 +288,7 @@ var errResidue = errors.New("the watch is silent, and own writes wait for it")
 // than what the server has shown or has answered a write with, or if the server was silent while
 // something waits for it.
 func (f *reflector) probe(ctx context.Context, last ending) error {
-	if f.config.ByContent || !coherence.Comparable(f.resume()) {
+	if !coherence.Comparable(f.resume()) {
 		return nil
 	}
 	asked := f.asks()

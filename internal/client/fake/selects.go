@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/object"
@@ -39,28 +38,8 @@ func Fields(known stream.FieldReader) stream.FieldReader {
 
 // Selects judges an object by selectors, which a fake does not. Nil selectors select everything.
 func Selects(r stream.Resource, s stream.Selection, o object.Object) bool {
-	o = object.Bare(o)
-	if s.Labels != nil && !s.Labels.Empty() && !s.Labels.Matches(labels.Set(o.GetLabels())) {
-		return false
-	}
-	if s.Fields == nil {
-		return true
-	}
-	read := Fields(r.Field)
-	for _, term := range s.Fields.Requirements() {
-		value := o.GetName()
-		switch term.Field {
-		case "metadata.name":
-		case "metadata.namespace":
-			value = o.GetNamespace()
-		default:
-			value, _ = read(o, term.Field)
-		}
-		if (value == term.Value) == (term.Operator == selection.NotEquals) {
-			return false
-		}
-	}
-	return true
+	r.Field = Fields(r.Field)
+	return stream.Selects(r, stream.Spec{Selection: s}, o)
 }
 
 // selectionOf reads the selectors of a request.
