@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// contents judges own writes by content, where there are no versions: each write waits, in order,
-// for an event with its content.
+// contents judges own writes by content, for aggregated API servers that answer without versions:
+// each write waits, in order, for an event with its content.
 type contents struct {
 	same func(a, b Object) bool
 	hold time.Duration
 
-	queues  map[Key][]expected
-	held    int     // in all queues
-	flights flights // nil unless every write is judged by content
+	queues map[Key][]expected
+	held   int // in all queues
 }
 
 type expected struct {
@@ -23,12 +22,6 @@ type expected struct {
 }
 
 func (c *contents) record(w Write, now time.Time) {
-	if f := c.flights[w.Key]; f != nil {
-		if i := slices.IndexFunc(f.seen, func(o Object) bool { return c.equal(o, w.Object) }); i >= 0 {
-			f.seen = f.seen[i+1:] // its event overtook the answer
-			return
-		}
-	}
 	if c.queues == nil {
 		c.queues = make(map[Key][]expected)
 	}
@@ -45,16 +38,10 @@ func (c *contents) read(key Key) (Object, bool) {
 }
 
 func (c *contents) observe(key Key, object Object) (Ended, bool) {
-	if f := c.flights[key]; f != nil {
-		f.seen = remember(f.seen, object)
-	}
 	q := c.queues[key]
 	i := slices.IndexFunc(q, func(e expected) bool { return c.equal(e.object, object) })
 	if i < 0 {
 		return Ended{}, false
-	}
-	if f := c.flights[key]; f != nil {
-		f.seen = f.seen[:len(f.seen)-1] // it is this write's event, and no later write's
 	}
 	return c.cut(key, i+1)
 }

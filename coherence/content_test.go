@@ -24,9 +24,9 @@ var (
 	start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 )
 
-// byContent is the view of a fake, which has no versions.
+// byContent is the view of a server that answers without versions.
 func byContent() *coherence.View {
-	return coherence.NewView(coherence.Options{ByContent: true, Hold: 10 * time.Second, Same: func(a, b coherence.Object) bool {
+	return coherence.NewView(coherence.Options{Hold: 10 * time.Second, Same: func(a, b coherence.Object) bool {
 		return a.(*text).says == b.(*text).says
 	}})
 }
@@ -77,31 +77,6 @@ func TestG4WritesWithoutVersionsEndInTheirOrder(t *testing.T) {
 	assert.Empty(t, v.Observe(shown("1")), "it is over")
 	assert.Equal(t, []coherence.Ended{{Key: a, Object: said("3")}}, v.Observe(shown("3")))
 	assert.Zero(t, v.Pending())
-}
-
-// The event of a write may come before its answer.
-func TestG5AnEventThatOvertakesAnAnswerWithoutAVersionEndsIt(t *testing.T) {
-	v := byContent()
-	v.Begin(a)
-	v.Observe(shown("1"))
-	v.Observe(shown("2"))
-	wrote(v, "1", start)
-	assert.Zero(t, v.Pending(), "its event has been there")
-	assert.Equal(t, said("2"), v.Read(a, said("2")), "what came after it counts")
-	wrote(v, "1", start)
-	assert.Equal(t, 1, v.Pending(), "one event is not that of two writes")
-	v.Observe(shown("1"))
-	assert.Zero(t, v.Pending())
-	wrote(v, "1", start)
-	assert.Equal(t, 1, v.Pending(), "that event was the second write's")
-	v.Observe(shown("1"))
-	v.End(a)
-
-	v.Observe(shown("3"))
-	v.Begin(a)
-	wrote(v, "3", start)
-	v.End(a)
-	assert.Equal(t, 1, v.Pending(), "an event from before the write is not its own")
 }
 
 func TestG3AWriteWithoutAVersionIsHeldForAWhileAlone(t *testing.T) {

@@ -187,11 +187,11 @@
 //
 // # Objects without usable versions
 //
-// client-go's fakes, and some aggregated servers, give objects no version, or one that does not
-// change. There a view judges by content: each own write waits, in order, for an event with its
-// content. An event that matches ends all entries up to its own. A write whose event never comes
-// ends at a deadline. That is exact for one writer and an unbroken watch. With several writers it
-// heals within the deadline.
+// Some aggregated API servers answer writes without a version. Such a write is judged by content:
+// it waits, in order, for an event with its content. An event that matches ends all entries up to
+// its own. A write whose event never comes, or came before the answer, ends at a deadline. That is
+// exact for one writer and an unbroken watch. With several writers it heals within the deadline.
+// client-go's fake has versions by the time that this package sees it (internal/client/fake).
 //
 // # Rules of warm starts
 //

@@ -11,8 +11,7 @@ type flights map[Key]*flight
 // flight is what the watch brought for a key while a write of it was under way.
 type flight struct {
 	writes int
-	seen   []Object // if writes are judged by content
-	gone   []moment // if they are judged by version, and a DELETED event is a deletion
+	gone   []moment // the deletions, if a DELETED event is one
 }
 
 // moment is an object at a version: "" if the event did not tell (rule 10), but what version was

@@ -60,9 +60,6 @@ type Options struct {
 	// Whole says that the stream has no selector. Then a DELETED event is a deletion, and not an
 	// object that moved out of the selector.
 	Whole bool
-	// ByContent makes the view judge every write by content, whatever versions the objects carry.
-	// It is for a fake that does not maintain versions.
-	ByContent bool
 	// Same compares content. It is needed for writes that are answered without a version.
 	Same func(a, b Object) bool
 	// Hold is how long a write that is judged by content is shown while the watch does not confirm
@@ -72,16 +69,12 @@ type Options struct {
 
 // NewView returns a view without a position: nothing has been delivered yet.
 func NewView(o Options) *View {
-	v := &View{
+	return &View{
 		options: o,
 		entries: make(map[Key]entry),
 		flights: make(flights),
 		content: contents{same: o.Same, hold: o.Hold},
 	}
-	if o.ByContent {
-		v.content.flights = v.flights
-	}
-	return v
 }
 
 // Position is the version up to which everything has been delivered, "" at first.
@@ -119,7 +112,7 @@ func (v *View) note(ev Event) {
 // if the view cannot judge the write: then the server is asked for the object, and its answer is
 // recorded in place of the write (rule 6).
 func (v *View) Record(w Write, stored Object, now time.Time) bool {
-	if v.options.ByContent || (!Comparable(w.Version) && (w.Object != nil || w.UID == "")) {
+	if !Comparable(w.Version) && (w.Object != nil || w.UID == "") {
 		v.content.record(w, now)
 		return true
 	}
