@@ -139,7 +139,7 @@ func failingWrite(t *testing.T, method, verb string, cause error, do func(contex
 	}
 }
 
-// TestG4AReadEndsNoOwnWriteThatTheWatchHasNotShown: the watch is silent, so the own write is
+// TestG4AReadEndsNoOwnWriteThatTheWatchHasNotShown: no watch can be opened, so the own write is
 // pending when each method that reads is called, and after it.
 func TestG4AReadEndsNoOwnWriteThatTheWatchHasNotShown(t *testing.T) {
 	reading := map[string]func(context.Context, *kates.Client) error{
@@ -160,7 +160,7 @@ func TestG4AReadEndsNoOwnWriteThatTheWatchHasNotShown(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				fake := katestest.New(t, katestest.WithObjects(configMap("x", "a", "old")))
 				fake.Dynamic.PrependWatchReactor("configmaps", func(clienttesting.Action) (bool, watch.Interface, error) {
-					return true, watch.NewRaceFreeFake(), nil
+					return true, nil, apierrors.NewServiceUnavailable("there is no watch")
 				})
 				snapshots, err := kates.Watch[struct{ ConfigMaps []*kates.ConfigMap }](t.Context(), fake.Client)
 				require.NoError(t, err)
