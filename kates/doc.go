@@ -75,8 +75,8 @@
 //     may write to the objects; katestest.DetectMutations finds writers.
 //   - Without leaks (G11). Ending a context, or Close, ends everything that was started for it.
 //
-// The guarantees hold on a real API server. On client-go's fake they hold for one writer, within
-// the limits of that fake (package katestest).
+// The guarantees hold on a real API server, and on client-go's fake within its limits (package
+// katestest).
 //
 // # How much is held
 //

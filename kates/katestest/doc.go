@@ -65,11 +65,14 @@
 //     built-in kind does not have from each status that it writes ([kates.ErrDropped]);
 //   - has untyped objects only: the functions of a [kates.Query] get *Unstructured, where a real
 //     client gives them the field's Go type;
-//   - has no bookmarks, and loses a delete that falls between a list and its watch;
-//   - panics in the writer when a watch has a hundred unread events.
+//   - panics in the writer when a watch has a hundred unread events, which another program can make
+//     at once, and the client cannot.
 //
-// On this fake the guarantees of package kates hold for one writer at a time. A test of conflicts,
-// of apply or of several writers needs a [Server], or a real API server, which the module
+// The client keeps versions and UIDs of its own beside what the fake has, and shows them to nobody:
+// objects are in snapshots, and are returned by writes, as the fake has them. So the guarantees of
+// package kates hold on it, and its lists, watches and writes are each one action of the fake. A
+// watch that a reactor returns may be driven by the test. A test of conflicts or of apply needs a
+// [Server], or a real API server, which the module
 // github.com/kates-go/kates/kates/katestest/apiserver starts. testdata/bare.gaps lists the
 // requests that the fake answers otherwise than a real server.
 //
