@@ -14,7 +14,6 @@ var fakeScenarios = []scenario{
 	{"ApplyIsANamedErrorOnTheFake", applyOnFake},
 	{"SubresourcesButTheStatusAreANamedErrorOnTheFake", subresourcesOnFake},
 	{"G4FinalizersAreContentToTheFakeAndKeepNothing", finalizersOnFake},
-	{"G4AnOwnWriteHoldsAgainstEarlierEventsOfTheSameObject", earlierEvents},
 }
 
 func applyOnFake(t *testing.T, e *env) {
@@ -48,19 +47,4 @@ func subresourcesOnFake(t *testing.T, e *env) {
 	require.NoError(t, e.client.UpdateSubresource(e.ctx, quota, "status", nil, nil))
 	now(t, snapshots, snap)
 	assert.Equal(t, "3", shown(t, snap.ResourceQuotas, "q").Status.Hard.Pods().String())
-}
-
-// earlierEvents writes so fast that each write finds the events of earlier writes still on their
-// way.
-func earlierEvents(t *testing.T, e *env) {
-	snapshots, snap := e.watchQuotas()
-	require.NoError(t, e.client.Create(e.ctx, e.quota("q", "1"), nil))
-	for _, pods := range []string{"2", "3", "4", "5", "6", "7", "8", "9"} {
-		require.NoError(t, e.client.Update(e.ctx, e.quota("q", pods), nil))
-		_, err := snapshots.Update(e.ctx, snap)
-		require.NoError(t, err)
-		require.Equal(t, pods, shown(t, snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
-	}
-	e.awaitOnly(snapshots, snap, "marker")
-	assert.Equal(t, "9", shown(t, snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
 }

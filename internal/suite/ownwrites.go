@@ -21,6 +21,7 @@ var ownWriteScenarios = []scenario{
 	{"TheEchoOfAnOwnWriteIsNoChange", echo},
 	{"QuietOwnWritesAreInTheContentAndTheDeltas", quietWrites},
 	{"AWriteThatFailsChangesNothing", failedWrite},
+	{"G4AnOwnWriteHoldsAgainstEarlierEventsOfTheSameObject", earlierEvents},
 }
 
 // quotas is a snapshot of typed objects with a status.
@@ -187,4 +188,19 @@ func failedWrite(t *testing.T, e *env) {
 	require.Error(t, e.client.Delete(e.ctx, e.quota("missing", "2"), nil))
 	unchanged(t, snapshots, snap)
 	e.awaitOnly(snapshots, snap, "marker")
+}
+
+// earlierEvents writes so fast that each write finds the events of earlier writes still on their
+// way.
+func earlierEvents(t *testing.T, e *env) {
+	snapshots, snap := e.watchQuotas()
+	require.NoError(t, e.client.Create(e.ctx, e.quota("q", "1"), nil))
+	for _, pods := range []string{"2", "3", "4", "5", "6", "7", "8", "9"} {
+		require.NoError(t, e.client.Update(e.ctx, e.quota("q", pods), nil))
+		_, err := snapshots.Update(e.ctx, snap)
+		require.NoError(t, err)
+		require.Equal(t, pods, shown(t, snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
+	}
+	e.awaitOnly(snapshots, snap, "marker")
+	assert.Equal(t, "9", shown(t, snap.ResourceQuotas, "q").Spec.Hard.Pods().String())
 }

@@ -33,13 +33,7 @@ func replayed(t *testing.T, e *env) {
 	for batch := range replayBatches {
 		var writers sync.WaitGroup
 		for i, w := range e.randomWriters() {
-			writes := replayWrites
-			if batch == 0 {
-				// this only proves that the watches are open: the fake loses what is deleted
-				// before
-				writes = 0
-			}
-			writers.Go(func() { w.run(t, rand.New(rand.NewPCG(uint64(batch), uint64(i))), writes, fmt.Sprint(batch)) })
+			writers.Go(func() { w.run(t, rand.New(rand.NewPCG(uint64(batch), uint64(i))), replayWrites, fmt.Sprint(batch)) })
 		}
 		awaitEach(t, snapshots, &snap, "the end of the batch", func() bool {
 			copied.apply(t, snap.Deltas)
@@ -138,8 +132,7 @@ func assertEqualsServer(t testing.TB, e *env, s *replaySnapshot) bool {
 	return assert.ObjectsAreEqual(want, s.replica(t))
 }
 
-// writer writes at random. On the fake it has names of its own; on a real server it shares the
-// names of the others.
+// writer writes at random. All have the same names.
 type writer struct {
 	names       []string
 	marker      string
@@ -158,12 +151,8 @@ func (e *env) randomWriters() []writer {
 	}}
 	for i := range 5 {
 		own.names = append(own.names, fmt.Sprintf("o%d", i))
-		if e.backend.Real {
-			foreign.names = own.names
-		} else {
-			foreign.names = append(foreign.names, fmt.Sprintf("f%d", i))
-		}
 	}
+	foreign.names = own.names
 	return []writer{own, foreign}
 }
 

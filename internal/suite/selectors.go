@@ -37,14 +37,6 @@ func (e *env) watchSelected(query kates.Query) (*kates.Snapshots[selected], *sel
 	return snapshots, &snap
 }
 
-// awaitOpen returns when the watch delivers events. The fake loses what is deleted between a list
-// and its watch.
-func (e *env) awaitOpen(snapshots *kates.Snapshots[selected], snap *selected) {
-	e.t.Helper()
-	e.foreignCreate(e.configMap("a-watch-is-open"))
-	await(e.t, snapshots, snap, "an open watch", func(s *selected) bool { return byName(s.ConfigMaps, "a-watch-is-open") != nil })
-}
-
 func labelMoves(t *testing.T, e *env) {
 	e.foreignCreate(e.labelled("in", "app", "web"), e.labelled("out", "app", "db"))
 	snapshots, snap := e.watchSelected(kates.Query{LabelSelector: "app=web"})
