@@ -136,12 +136,6 @@ var collecting = []mutant{
 		old: `delete(s.streams, st.key)`,
 	},
 	{
-		name: "the grace ends a stream that is used again", peer: checkThenAct,
-		in: "Set.release", caught: "TestG11AStreamThatHasEndedIsNeverHandedOut",
-		old: `st.use.listeners == 0 && st.use.left == left`,
-		new: `st.use.left == left`,
-	},
-	{
 		name: "a kind that is unknown is a kind that is empty", peer: failedStart,
 		in: "query.resolve", caught: "TestG11AFailingNewLeavesNothingBehind",
 		old: `q.Optional && ctx.Err() == nil && !errors.Is(err, ErrUnfit)`,
@@ -207,19 +201,6 @@ var isolation = []mutant{
 			out.Put(c.Key, row)`,
 	},
 	{
-		name: "a panic of the user's is everybody's", peer: undecodable,
-		in: "Accumulator.judge", caught: "TestG8APanicInAPredicateIsOneInvalidObject",
-		old: `err = guard.Named(predicatePanicked, func() error {
-				pass, err = a.judgement.predicate(u)
-				if err != nil {
-					_ = err.Error() // the user's, which may panic
-				}
-				return err
-			})`,
-		new: `pass, err = a.judgement.predicate(u)
-			_ = guard.Named`,
-	},
-	{
 		name: "a settling list under the stream's lock", peer: lockHeld,
 		in: "Write.settle", caught: "TestG11NoLockIsHeldDuringARequest",
 		old: `object, version, err := st.requests.lookup(ctx, o.Key, o.Version)`,
@@ -278,13 +259,6 @@ var overlay = []mutant{
 			}
 			v.drop(w.Key)
 			return`,
-	},
-	{
-		name: "reading an entry ends it", peer: evicted,
-		in: "View.Read", caught: "TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem",
-		old: `return e.object`,
-		new: `v.drop(key)
-			return e.object`,
 	},
 	{
 		name: "an object made again is the one that was", peer: byUIDOnly,

@@ -112,12 +112,6 @@ var partitions = []mutant{
 		new: `part.seen == unseen || !part.state.runs()`,
 	},
 	{
-		name: "a late Done ends another's turn", says: "a key has one worker at a time, and what changes meanwhile is for its next turn",
-		in: "Turn.end", caught: "TestAKeyIsHeldByOneAndAMispairedDoneNeitherForgetsNorDoublesIt",
-		old: `true`,
-		new: `false`,
-	},
-	{
 		name: "what comes during a turn is forgotten", says: "a key has one worker at a time, and what changes meanwhile is for its next turn",
 		in: "agenda.done", caught: "TestAKeyIsHeldByOneAndAMispairedDoneNeitherForgetsNorDoublesIt",
 		old: `a.enqueue(e, time.Now())`,

@@ -92,18 +92,6 @@ var floor = []mutant{
 		old: `s.own.givenUp && !older && coherence.Newer(s.own.atLeastRV, rv)`,
 		new: `false`,
 	},
-	{
-		name: "what was given up is shown at once", rule: "floor",
-		in: "Listener.Take", caught: "TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown",
-		old: `case s.own.givenUp && l.taken == takenNothing:
-				return Batch{}
-			case s.own.givenUp:
-				return Batch{Extent: Lost}`,
-		new: `case s.own.givenUp && l.taken == takenNothing && false:
-				return Batch{}
-			case false:
-				return Batch{Extent: Lost}`,
-	},
 }
 
 // tombstone has mutants that break rule 4.

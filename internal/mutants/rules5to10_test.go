@@ -48,7 +48,7 @@ var settling = []mutant{
 	},
 	{
 		name: "an unknown outcome is a deletion", rule: "settling",
-		in: "shape.judge", caught: "TestG4OnAFakeAWriteOfUnknownOutcomeIsAskedFor",
+		in: "shape.judge", caught: "TestG4WhereAllObjectsMayNotBeListedEachStreamAsksForItself",
 		old: `o.Unknown`,
 		new: `false`,
 	},

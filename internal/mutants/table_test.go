@@ -22,7 +22,7 @@ const (
 func all() []mutant {
 	return slices.Concat(position, entry, floor, tombstone, classifier, settling, coverage, probe, echo,
 		lastState, boxed, warm, derived, collecting, isolation, overlay, loops, partitions, controllers, replicas,
-		writes, held, clusters, wire, tools)
+		writes, held, clusters, wire, tools, ofFake)
 }
 
 // rules keep the guarantees on own writes and monotony, warmRules those of warm starts: package

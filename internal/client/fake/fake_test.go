@@ -232,7 +232,7 @@ func TestAListAndItsWatchHaveVersionsAndUIDsThatTheObjectsDoNotHave(t *testing.T
 	})
 }
 
-func TestAnOwnWriteIsKnownByTheVersionOfItsEvent(t *testing.T) {
+func TestG4AnOwnWriteIsKnownByTheVersionOfItsEvent(t *testing.T) {
 	on(t, func(w *world) {
 		r, other := w.reads(""), w.reads("")
 		for _, content := range []string{"1", "2", "1"} {
@@ -253,7 +253,7 @@ func TestAnOwnWriteIsKnownByTheVersionOfItsEvent(t *testing.T) {
 }
 
 // The contents are equal, so they alone do not say whose a write is.
-func TestAnothersWriteIsNoEcho(t *testing.T) {
+func TestG5AnothersWriteIsNoEcho(t *testing.T) {
 	on(t, func(w *world) {
 		r := w.reads("")
 		first := w.write(thing("a", "1"))
@@ -320,7 +320,7 @@ func TestAnObjectThatLeavesASelectorIsDeletedWithItsOldContent(t *testing.T) {
 	})
 }
 
-func TestAWatchEndsWithItsContextAndWithStopAndWithTheFakes(t *testing.T) {
+func TestG11AWatchEndsWithItsContextAndWithStopAndWithTheFakes(t *testing.T) {
 	on(t, func(w *world) {
 		for end, do := range map[string]func(r *reading){
 			"context": func(r *reading) { r.stop() }, "stop": func(r *reading) { r.watch.Stop() },
@@ -356,7 +356,7 @@ func TestAWatchSaysHowFarItIs(t *testing.T) {
 	})
 }
 
-func TestNoWriterPanicsBecauseOwnWritesAreUnread(t *testing.T) {
+func TestG3NoWriterPanicsBecauseOwnWritesAreUnread(t *testing.T) {
 	on(t, func(w *world) {
 		for i := range 150 {
 			w.create(thing(fmt.Sprint(i), "1")) // a watch from "" would bring them all

@@ -26,7 +26,7 @@ func (w *world) watches(f func() (bool, watch.Interface)) {
 	})
 }
 
-func TestADeleteBetweenAListAndItsWatchIsNotLost(t *testing.T) {
+func TestG6ADeleteBetweenAListAndItsWatchIsNotLost(t *testing.T) {
 	on(t, func(w *world) {
 		w.create(thing("a", "1"))
 		w.create(thing("b", "1"))
@@ -104,7 +104,7 @@ func TestAWatchThatTheTestDrivesIsFollowed(t *testing.T) {
 	})
 }
 
-func TestTheEventOfAnOwnWriteMayComeLaterAndOlderOnesWaitForIt(t *testing.T) {
+func TestG4TheEventOfAnOwnWriteMayComeLaterAndOlderOnesWaitForIt(t *testing.T) {
 	on(t, func(w *world) {
 		test := watch.NewFake()
 		w.watches(func() (bool, watch.Interface) { return true, test })
@@ -191,7 +191,7 @@ func TestErrorsOfReactorsAreThoseOfTheRequest(t *testing.T) {
 }
 
 // Many write and read at once. Each own write is at most as new as what its watch shows after it.
-func TestManyWritersAndReadersAgree(t *testing.T) {
+func TestG5ManyWritersAndReadersAgree(t *testing.T) {
 	on(t, func(w *world) {
 		readers := []*reading{w.reads(""), w.reads(""), w.reads("in=no")}
 		var wait sync.WaitGroup
