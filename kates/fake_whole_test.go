@@ -27,8 +27,8 @@ import (
 	"github.com/kates-go/kates/kates/katestest"
 )
 
-// Programs test with the fake, and compare whole objects. It has neither UIDs nor versions, unless a
-// fixture sets them, and it keeps those whatever is written.
+// Programs test with the fake, and compare whole objects. It has neither UIDs nor versions, unless
+// a fixture sets them, and it keeps those whatever is written.
 
 // budgetOf is a PodDisruptionBudget as a test writes it. Its fixture is its UID and version.
 func budgetOf(name, fixture string) *kates.Unstructured {
@@ -243,8 +243,8 @@ func verbs(f *katestest.Fake) (all []string) {
 	return all
 }
 
-// noStamps looks for UIDs and versions that no fixture has set in what the fake was sent, and in what
-// it holds.
+// noStamps looks for UIDs and versions that no fixture has set in what the fake was sent, and in
+// what it holds.
 func noStamps(t *testing.T, f *katestest.Fake, fixture string) {
 	t.Helper()
 	for _, a := range f.Dynamic.Actions() {

@@ -28,7 +28,7 @@ func (c *Client) readAlternatives(
 		}
 		var unjudged error
 		for _, w := range watches(*r) {
-			unjudged = cmp.Or(unjudged, c.core.streams.Unjudged(*r, w))
+			unjudged = cmp.Or(unjudged, stream.Unjudged(*r, w))
 		}
 		if unjudged == nil {
 			return nil
@@ -57,7 +57,7 @@ func (c *Client) readFields(ctx context.Context, r *stream.Resource, q Query) er
 	if len(wanted) == 0 {
 		return nil
 	}
-	declared, err := c.core.server.declaredFields(ctx, r.Kind, wanted)
+	declared, err := c.core.declaredFields(ctx, r.Kind, wanted)
 	r.Field = reader(declared)
 	return err
 }

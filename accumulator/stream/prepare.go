@@ -55,7 +55,7 @@ func (s *shape) made(o, before Object) Object {
 	bare, was := object.Bare(o), object.Bare(before)
 	now := s.makes(bare, was)
 	if bare != o && was != nil && Alike(now, was) {
-		now = was // on a fake, what changes nothing that is held is no change
+		now = was // what changes nothing that is held is no change: the stamp is seen by nobody
 	}
 	return object.Like(now, o)
 }

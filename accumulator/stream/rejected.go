@@ -66,7 +66,7 @@ func reject(id identity, err error) *rejected {
 	return r
 }
 
-// sameContent compares objects where versions cannot: those of a fake, which may have no UID.
+// sameContent compares objects where versions cannot: they may have no UID.
 func sameContent(a, b coherence.Object) bool {
 	ra, ok1 := a.(*rejected)
 	rb, ok2 := b.(*rejected)

@@ -85,7 +85,7 @@ func unsayable(o Object) error {
 func (s *shape) misfit(o Object) error {
 	err := s.resource.checkKind(o)
 	_, stamped := o.(*object.Stamped)
-	if err == nil && !stamped { // objects of a fake are as the program has made them
+	if err == nil && !stamped { // such objects are as the program has made them
 		err = s.resource.checkNamespace(o.GetNamespace())
 	}
 	if err != nil {

@@ -21,9 +21,9 @@ import (
 //	server: witnesses, newest version ──▶ is it the same history? has the watch reached it?
 //
 // Not every stream is kept. A transform is a function, and nobody can tell whether that of the
-// next process does the same. A fake has no versions. Secrets are kept only where files are
-// encrypted. A stream with an object that does not decode is not kept while it is there: the file
-// would not have it in wire form.
+// next process does the same. The versions of a [Clock] end with its process. Secrets are kept only
+// where files are encrypted. A stream with an object that does not decode is not kept while it is
+// there: the file would not have it in wire form.
 
 // Warmth is how the streams of a set are kept from one process to the next.
 type Warmth struct {

@@ -232,8 +232,8 @@ func (s *Server) Begin(r stream.Resource) *Write {
 func (w *Write) End() { w.request.end() }
 
 // Saw takes in the answer to a write: the object as it was written, in memory of its own, or nil if
-// the write has deleted it. It returns the UID and the version of the write, and the object with its
-// stamp.
+// the write has deleted it. It returns the UID and the version of the write, and the object with
+// its stamp.
 func (w *Write) Saw(key object.Key, answer object.Object) (uid types.UID, version string, o object.Object) {
 	r := w.request
 	r.drain()

@@ -185,8 +185,8 @@ func (s *source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	return w, nil
 }
 
-// missed takes in what was deleted between a list and its watch. The tracker had it before the list,
-// and has it no more; an object that came back since has an event.
+// missed takes in what was deleted between a list and its watch. The tracker had it before the
+// list, and has it no more; an object that came back since has an event.
 func (s *source) missed(w *watcher, before map[object.Key]bool) {
 	w.drain()
 	s.server.mu.Lock()

@@ -253,8 +253,8 @@ func (w *watcher) heard(e watch.Event, open bool, overdue *time.Timer) <-chan wa
 	return w.upstream.ResultChan()
 }
 
-// take takes in that the fake's watch shows an object so, or gone. It reports whether that waits for
-// the event of an own write.
+// take takes in that the fake's watch shows an object so, or gone. It reports whether that waits
+// for the event of an own write.
 func (w *watcher) take(key object.Key, o object.Object) (waits bool) {
 	m := w.source.mirror
 	states := m.objects[key].since(w.at(key))
