@@ -17,8 +17,8 @@ var ofFake = []mutant{
 	{
 		name: "a stamp is shown",
 		in:   "Listener.sees", caught: "TestG7AUserSeesWhatTheFakeHasAndNothingElse",
-		old: `o = object.Bare(o)`,
-		new: `_ = object.Bare(o)`,
+		old: `return l.narrow.sees(key, object.Bare(o))`,
+		new: `return l.narrow.sees(key, o)`,
 	},
 	{
 		name: "a stamp is forwarded to the fake",
