@@ -131,7 +131,7 @@ var probe = []mutant{
 var echo = []mutant{
 	{
 		name: "the version that is shown is shown again", rule: "echo",
-		in: "store.echo", caught: "TestG5ARestartFromAnyListKeepsWhatIsShown",
+		in: "store.echo", caught: "TestG7ASettlingListThatBringsWhatIsShownChangesNothing",
 		old: `return shown`,
 		new: `return o`,
 	},
