@@ -32,8 +32,8 @@ func (f *bareFake) Source(r stream.Resource, namespace string, _ stream.Form) st
 }
 
 // begin gives the write a version. The fake has what the answer says: it keeps no object from being
-// deleted, and deletes none that nothing keeps. The answer is copied, because a fake may answer
-// with an object that it keeps.
+// deleted, and deletes none that nothing keeps. The streams get what the fake has stored, and the
+// user what it has answered. A reactor can make these differ.
 func (f *bareFake) begin(o *object) func(*reply) {
 	write := f.versions.Begin(o.resource)
 	return func(a *reply) {
@@ -41,14 +41,15 @@ func (f *bareFake) begin(o *object) func(*reply) {
 			write.End()
 			return
 		}
-		var stored stream.Object
+		var answer, stored stream.Object
 		if a.object != nil {
-			stored = a.object.DeepCopy()
+			answer = a.object
 		}
 		a.Key = cmp.Or(a.Key, o.key())
-		a.UID, a.Version, stored = write.Saw(a.Key, stored)
-		if a.Object = nil; stored != nil {
+		if a.UID, a.Version, stored = write.Saw(a.Key, answer); stored != nil {
 			a.Object = stored
+		} else {
+			a.Object = nil
 		}
 	}
 }

@@ -102,8 +102,7 @@ func (w *world) remove(name string) own {
 	begun := w.server.Begin(things)
 	require.NoError(w, w.fake.Resource(things.GroupVersionResource).Namespace("ns").Delete(w.Context(), name, metav1.DeleteOptions{}))
 	uid, rv, o := begun.Saw(key(name), nil)
-	require.Nil(w, o)
-	return own{string(uid), rv, nil}
+	return own{string(uid), rv, o}
 }
 
 // reading is a list and its watch.
@@ -245,6 +244,7 @@ func TestG4AnOwnWriteIsKnownByTheVersionOfItsEvent(t *testing.T) {
 			}
 		}
 		gone := w.remove("a")
+		assert.Nil(w, gone.object)
 		assert.Equal(w, gone.rv, r.last().GetResourceVersion())
 		r.again(metav1.ListOptions{})
 		assert.Empty(w, r.items)

@@ -138,9 +138,6 @@ func (m *mirror) add(key object.Key, o object.Object) state {
 	return now
 }
 
-// copied is a copy for somebody who may write to it.
-func copied(o object.Object) object.Object { return o.DeepCopyObject().(object.Object) }
-
 // others reports whether two contents are those of different objects: a fixture has set other UIDs.
 func others(a, b object.Object) bool {
 	return a.GetUID() != "" && b.GetUID() != "" && a.GetUID() != b.GetUID()
@@ -231,9 +228,10 @@ func (s *Server) Begin(r stream.Resource) *Write {
 // End ends a write that has failed. Its events are another's.
 func (w *Write) End() { w.request.end() }
 
-// Saw takes in the answer to a write: the object as it was written, in memory of its own, or nil if
-// the write has deleted it. It returns the UID and the version of the write, and the object with
-// its stamp.
+// Saw takes in the answer to a write: the object as it was written, or nil if the write has deleted
+// it. It returns the UID and the version of the state that the write has made, and a copy of what
+// the object is in that state, with its stamp. That is not the answer if a reactor has answered with
+// something else than the fake has stored.
 func (w *Write) Saw(key object.Key, answer object.Object) (uid types.UID, version string, o object.Object) {
 	r := w.request
 	r.drain()
@@ -246,17 +244,27 @@ func (w *Write) Saw(key object.Key, answer object.Object) (uid types.UID, versio
 	switch {
 	case found:
 	case now.version > r.since:
-		state = now // a reactor has answered with something else than the fake has stored
+		state = now
 	default:
-		r.add(key, answer)
-		h := r.objects[key]
-		h[len(h)-1].written = time.Now()
-		state = h.now()
+		state = r.wrote(key, answer)
 	}
-	if answer == nil {
+	if state.object == nil {
 		return state.uid, text(state.version), nil
 	}
-	return state.uid, text(state.version), object.Stamp(answer, state.uid, text(state.version))
+	return state.uid, text(state.version), state.stamped(state.object)
+}
+
+// wrote makes the state of an own write that no event has shown. Called with mu held.
+func (m *mirror) wrote(key object.Key, answer object.Object) state {
+	m.add(key, answer)
+	h := m.objects[key]
+	h[len(h)-1].written = time.Now()
+	for w := range m.watchers {
+		if !w.late {
+			w.brought[key] = h.now().version // it would have come by now: what comes is newer
+		}
+	}
+	return h.now()
 }
 
 // errExpired is the answer to a watch from a version whose deletions are forgotten.

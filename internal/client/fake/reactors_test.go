@@ -26,6 +26,20 @@ func (w *world) watches(f func() (bool, watch.Interface)) {
 	})
 }
 
+// listed lets a reactor answer lists of things.
+func (w *world) listed(items ...*unstructured.Unstructured) {
+	w.fake.PrependReactor("list", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion("x.io/v1")
+		list.SetKind("ThingList")
+		list.SetResourceVersion("1")
+		for _, each := range items {
+			list.Items = append(list.Items, *each)
+		}
+		return true, list, nil
+	})
+}
+
 func TestG6ADeleteBetweenAListAndItsWatchIsNotLost(t *testing.T) {
 	on(t, func(w *world) {
 		for range 20 { // the fake counts no deletions: the versions are not its own
@@ -55,16 +69,35 @@ func TestG6ADeleteBetweenAListAndItsWatchIsNotLost(t *testing.T) {
 	})
 }
 
+// A fixture that is written by hand has values that DeepCopy panics at.
+func TestValuesThatNoJSONDecodesToAreTaken(t *testing.T) {
+	on(t, func(w *world) {
+		sloppy := func(content string) *unstructured.Unstructured {
+			u := thing("a", content)
+			u.Object["more"] = map[string]any{"int": 3, "strings": []string{"x"}, "list": []any{map[string]string{"x": "y"}}}
+			return u
+		}
+		w.listed(sloppy("1"))
+		test := watch.NewFake()
+		w.watches(func() (bool, watch.Interface) { return true, test })
+		w.fake.PrependReactor("update", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, sloppy("3"), nil
+		})
+		r := w.reads("")
+		require.Equal(w, sloppy("1"), object.Bare(r.items["a"]))
+		test.Modify(sloppy("1"))
+		assert.Empty(w, r.events(), "they are compared, too")
+		test.Modify(sloppy("2"))
+		assert.Equal(w, sloppy("2"), r.last().Object)
+		w.write(thing("a", "sent"))
+		assert.Equal(w, sloppy("3"), r.last().Object)
+	})
+}
+
 // What a reactor has answered is not in the tracker.
 func TestAListThatAReactorAnswersIsNotJudgedByTheTracker(t *testing.T) {
 	on(t, func(w *world) {
-		w.fake.PrependReactor("list", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
-			list := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*thing("of a reactor", "1")}}
-			list.SetAPIVersion("x.io/v1")
-			list.SetKind("ThingList")
-			list.SetResourceVersion("1")
-			return true, list, nil
-		})
+		w.listed(thing("of a reactor", "1"))
 		r := w.reads("")
 		assert.Len(w, r.items, 1)
 		assert.Empty(w, r.events())
@@ -163,8 +196,47 @@ func TestWhatTheFakeStoresCountsMoreThanAnAnswer(t *testing.T) {
 			return true, thing("a", "answered"), nil
 		})
 		wrote := w.write(thing("a", "sent"))
+		assert.Equal(w, "stored", contentOf(wrote.object), "one version is one content")
 		assert.Equal(w, []string{"MODIFIED a stored"}, r.events())
 		assert.Equal(w, r.rv, wrote.rv)
+	})
+}
+
+// contentOf is the content of a thing; "gone" for nil.
+func contentOf(o object.Object) string {
+	if o == nil {
+		return "gone"
+	}
+	is, _, _ := unstructured.NestedString(object.Bare(o).(*unstructured.Unstructured).Object, "spec", "is")
+	return is
+}
+
+func TestG4ADeleteThatAFinalizerKeepsIsNoDeletion(t *testing.T) {
+	on(t, func(w *world) {
+		w.create(thing("a", "1"))
+		r := w.reads("")
+		w.fake.PrependReactor("delete", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+			w.update(thing("a", "deleting"))
+			return true, nil, nil
+		})
+		wrote := w.remove("a")
+		assert.Equal(w, "deleting", contentOf(wrote.object))
+		assert.Equal(w, []string{"MODIFIED a deleting"}, r.events())
+		assert.Equal(w, r.rv, wrote.rv)
+	})
+}
+
+// The answer is stored nowhere, and then the old content is written again.
+func TestG5AWriteBackToTheContentBeforeAnAnswerIsNoEcho(t *testing.T) {
+	on(t, func(w *world) {
+		w.create(thing("a", "1"))
+		r := w.reads("")
+		w.fake.PrependReactor("update", "things", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			return true, a.(clienttesting.UpdateAction).GetObject(), nil
+		})
+		w.write(thing("a", "2"))
+		w.update(thing("a", "1"))
+		assert.Equal(w, []string{"MODIFIED a 2", "MODIFIED a 1"}, r.events())
 	})
 }
 
