@@ -46,10 +46,13 @@ func (f *bareFake) begin(o *object) func(*reply) {
 			answer = a.object
 		}
 		a.Key = cmp.Or(a.Key, o.key())
-		if a.UID, a.Version, stored = write.Saw(a.Key, answer); stored != nil {
+		saw := write.Saw
+		if a.past {
+			saw = write.Observed
+		}
+		a.UID, a.Version, stored = saw(a.Key, answer)
+		if a.Object = nil; stored != nil {
 			a.Object = stored
-		} else {
-			a.Object = nil
 		}
 	}
 }

@@ -156,6 +156,7 @@ type reply struct {
 	// unrelated says that the write did not change the object that it was addressed to, and unsent
 	// that nothing was sent, because nothing would change.
 	unrelated, unsent bool
+	past              bool // another client has written it, at some time
 }
 
 // request is the one request of a write, or several.
@@ -285,7 +286,15 @@ func (c *Client) request(
 	ctx context.Context, op operation, o *object, w writeOptions, r request,
 ) (begun *stream.Write, a reply, err error) {
 	begun, answered := c.core.streams.Begin(o.resource, o.key()), c.core.server.begin(o)
+	returned := false
+	defer func() {
+		if !returned { // r has panicked, as a reactor of a fake may
+			answered(nil)
+			begun.Abandon()
+		}
+	}()
 	a, err = r(o, w)
+	returned = true
 	if !a.unsent {
 		c.logWrite(ctx, op, o, w, a, err) // as the server has answered
 	}
@@ -387,6 +396,7 @@ func (c *Client) Observe(ctx context.Context, written any) error {
 	}
 	begun, answered := c.core.streams.Begin(o.resource, o.key()), c.core.server.begin(o)
 	a := c.answered(opObserve, o.Unstructured)
+	a.past = true
 	answered(&a)
 	c.commit(ctx, begun, o, a.Outcome)
 	return nil

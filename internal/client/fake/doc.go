@@ -24,6 +24,9 @@
 // The tracker of the fake puts an event into the buffers of its watches before it answers the
 // write. So after an answer the watches are emptied, and the write is the state with the content of
 // the answer. If there is none, a reactor has answered: the fake's word counts, and is a new state.
+// If no event has shown that for as long as [hold] says, the tracker is asked, and what it has
+// counts: so an answer that is stored nowhere does not count for ever. A watch does that, or an
+// attempt to open one.
 // A watch that a reactor has made may bring the event later. What it brings before that is older
 // than the write, and waits for its event, for as long as [hold] says.
 //

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kates-go/kates/accumulator/stream"
 	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -33,11 +32,15 @@ func New(client dynamic.Interface) *Server {
 // mirror is what is known of one resource. The server's lock guards it, and its watchers.
 type mirror struct {
 	server   *Server
+	of       schema.GroupVersionResource
 	objects  map[object.Key]history
 	watchers map[*watcher]bool
 	requests map[*request]bool
-	gone     int   // objects that are gone
-	oldest   int64 // the deletions up to here are forgotten
+	had      map[object.Key]bool // the tracker has had it in this life
+	unshown  map[object.Key]bool // now is an own write, and no event has shown it
+	gone     int                 // objects that are gone
+	oldest   int64               // the deletions up to here are forgotten
+	checked  int64               // the newest state that a check of the tracker has found
 }
 
 // state is what an object is from a version on.
@@ -65,8 +68,9 @@ const (
 func (s *Server) mirrorOf(r schema.GroupVersionResource) *mirror {
 	if s.mirrors[r] == nil {
 		s.mirrors[r] = &mirror{
-			server: s, objects: make(map[object.Key]history), watchers: make(map[*watcher]bool),
+			server: s, of: r, objects: make(map[object.Key]history), watchers: make(map[*watcher]bool),
 			requests: make(map[*request]bool), oldest: s.version,
+			had: make(map[object.Key]bool), unshown: make(map[object.Key]bool),
 		}
 	}
 	return s.mirrors[r]
@@ -120,6 +124,7 @@ func (m *mirror) add(key object.Key, o object.Object) state {
 	}
 	switch {
 	case o == nil:
+		delete(m.had, key)
 		now.last = was.object
 		m.gone++
 	case was.object == nil:
@@ -212,59 +217,6 @@ func (m *mirror) drain() {
 	for _, w := range all {
 		w.drain()
 	}
-}
-
-// Write is an own write under way. Call [Write.Saw] or [Write.End] when it is answered.
-type Write struct{ request *request }
-
-// Begin is called before a write of an object of a resource is sent.
-func (s *Server) Begin(r stream.Resource) *Write {
-	s.mu.Lock()
-	m := s.mirrorOf(r.GroupVersionResource)
-	s.mu.Unlock()
-	return &Write{m.begin()}
-}
-
-// End ends a write that has failed. Its events are another's.
-func (w *Write) End() { w.request.end() }
-
-// Saw takes in the answer to a write: the object as it was written, or nil if the write has deleted
-// it. It returns the UID and the version of the state that the write has made, and a copy of what
-// the object is in that state, with its stamp. That is not the answer if a reactor has answered with
-// something else than the fake has stored.
-func (w *Write) Saw(key object.Key, answer object.Object) (uid types.UID, version string, o object.Object) {
-	r := w.request
-	r.drain()
-	s := r.server
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(r.requests, r)
-	state, found := r.finds(key, answer)
-	now := r.objects[key].now()
-	switch {
-	case found:
-	case now.version > r.since:
-		state = now
-	default:
-		state = r.wrote(key, answer)
-	}
-	if state.object == nil {
-		return state.uid, text(state.version), nil
-	}
-	return state.uid, text(state.version), state.stamped(state.object)
-}
-
-// wrote makes the state of an own write that no event has shown. Called with mu held.
-func (m *mirror) wrote(key object.Key, answer object.Object) state {
-	m.add(key, answer)
-	h := m.objects[key]
-	h[len(h)-1].written = time.Now()
-	for w := range m.watchers {
-		if !w.late {
-			w.brought[key] = h.now().version // it would have come by now: what comes is newer
-		}
-	}
-	return h.now()
 }
 
 // errExpired is the answer to a watch from a version whose deletions are forgotten.

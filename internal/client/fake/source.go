@@ -3,15 +3,12 @@ package fake
 import (
 	"context"
 	"errors"
-	"reflect"
 	"strconv"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
@@ -172,72 +169,18 @@ func (s *source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	defer asked.end()
 	upstream, err := s.in().Watch(ctx, o)
 	if err != nil {
+		if s.check(); s.outdated(fromRV) {
+			return nil, errExpired // no watch will bring it, but a list will
+		}
 		return nil, err
 	}
-	w := newWatcher(s, selection, upstream, asked.since)
+	w, ctx := newWatcher(ctx, s, selection, upstream, asked.since)
 	if err := w.start(ctx, fromRV); err != nil {
-		upstream.Stop()
+		w.abandon()
 		return nil, err
 	}
 	if known != nil && known.before != nil {
 		s.missed(w, known.before)
 	}
 	return w, nil
-}
-
-// missed takes in what was deleted between a list and its watch. The tracker had it before the
-// list, and has it no more; an object that came back since has an event.
-func (s *source) missed(w *watcher, before map[object.Key]bool) {
-	w.drain()
-	s.server.mu.Lock()
-	from := s.server.version
-	s.server.mu.Unlock()
-	after := s.tracked()
-	if after == nil {
-		return
-	}
-	s.drain()
-	s.server.mu.Lock()
-	defer s.server.mu.Unlock()
-	for key := range before {
-		now := s.objects[key].now()
-		if !after[key] && now.object != nil && now.version <= from {
-			s.add(key, nil)
-		}
-	}
-}
-
-// lister is the part of a tracker that is used. Its own interface is in client-go/testing, which no
-// program should link.
-type lister interface {
-	List(
-		r schema.GroupVersionResource, kind schema.GroupVersionKind, namespace string, o ...metav1.ListOptions,
-	) (runtime.Object, error)
-}
-
-// tracked returns what the fake's tracker has; nil if it has no tracker, or that does not tell.
-func (s *source) tracked() map[object.Key]bool {
-	method := reflect.ValueOf(s.server.client).MethodByName("Tracker")
-	if !method.IsValid() || method.Type().NumIn() != 0 || method.Type().NumOut() != 1 {
-		return nil
-	}
-	tracker, ok := method.Call(nil)[0].Interface().(lister)
-	if !ok {
-		return nil
-	}
-	list, err := tracker.List(s.of.GroupVersionResource, s.of.Kind, s.namespace)
-	if err != nil {
-		return nil
-	}
-	keys := make(map[object.Key]bool)
-	err = meta.EachListItem(list, func(item runtime.Object) error {
-		if m, err := meta.Accessor(item); err == nil {
-			keys[object.Key{Namespace: m.GetNamespace(), Name: m.GetName()}] = true
-		}
-		return nil
-	})
-	if err != nil {
-		return nil
-	}
-	return keys
 }

@@ -20,9 +20,9 @@ const (
 	hold = 10 * time.Second
 )
 
-// watcher is a watch of a stream on one of the fake. It has one goroutine, which ends with the
-// context, with Stop, or when the fake ends its watch. The server's lock guards the fields below
-// it.
+// watcher is a watch of a stream on one of the fake. It has a goroutine, and one that reads for it.
+// They end with the context, with Stop, or when the fake ends its watch. The server's lock guards
+// the fields below sinceRV.
 type watcher struct {
 	source   *source
 	selects  stream.Selection
@@ -31,24 +31,45 @@ type watcher struct {
 	result   chan watch.Event
 	wake     chan struct{}
 	drains   chan chan struct{}
+	notices  chan notice
 	stop     context.CancelFunc
+	pumped   chan struct{}
 	ended    chan struct{}
 
 	sinceRV  int64
 	brought  map[object.Key]int64 // the newest state that the fake's watch has brought
-	withheld map[object.Key]object.Object
+	withheld map[object.Key]waiting
 	in       map[object.Key]bool // what the stream has
 	queue    []watch.Event
 }
 
-func newWatcher(s *source, selects stream.Selection, upstream watch.Interface, sinceRV int64) *watcher {
+// waiting is an object as an event has shown it, or nil, that waits since then.
+type waiting struct {
+	object object.Object
+	since  time.Time
+}
+
+// newWatcher reads the fake's watch from now on. Call start or abandon.
+func newWatcher(
+	ctx context.Context, s *source, selects stream.Selection, upstream watch.Interface, sinceRV int64,
+) (*watcher, context.Context) {
 	_, prompt := upstream.(*watch.RaceFreeFakeWatcher)
-	return &watcher{
+	w := &watcher{
 		source: s, selects: selects, upstream: upstream, late: !prompt, sinceRV: sinceRV,
 		result: make(chan watch.Event), wake: make(chan struct{}, 1), ended: make(chan struct{}),
-		drains:  make(chan chan struct{}),
-		brought: make(map[object.Key]int64), in: make(map[object.Key]bool), withheld: make(map[object.Key]object.Object),
+		drains: make(chan chan struct{}), notices: make(chan notice), pumped: make(chan struct{}),
+		brought: make(map[object.Key]int64), in: make(map[object.Key]bool), withheld: make(map[object.Key]waiting),
 	}
+	ctx, w.stop = context.WithCancel(ctx)
+	go w.pump(ctx)
+	return w, ctx
+}
+
+// abandon ends a watcher that has not started.
+func (w *watcher) abandon() {
+	w.stop()
+	<-w.pumped
+	w.upstream.Stop()
 }
 
 // ResultChan has the events.
@@ -84,7 +105,6 @@ func (w *watcher) start(ctx context.Context, fromRV int64) error {
 		w.tell(c.key, c.now, c.now)
 	}
 	m.watchers[w] = true
-	ctx, w.stop = context.WithCancel(ctx)
 	go w.run(ctx)
 	return nil
 }
@@ -153,24 +173,30 @@ func (w *watcher) next() (e watch.Event, ok bool) {
 	return e, true
 }
 
-// run is the watch's goroutine. It alone reads the fake's watch, so that its order stays.
+// run is the watch's goroutine. It alone takes in what the fake's watch brings, so that its order
+// stays.
 func (w *watcher) run(ctx context.Context) {
 	defer w.end()
 	quiet := time.NewTicker(bookmarkEvery)
 	defer quiet.Stop()
-	upstream := w.upstream.ResultChan()
 	overdue := time.NewTimer(hold)
 	overdue.Stop()
 	defer overdue.Stop()
-	pending, has := watch.Event{}, false
+	pending, has, armed, over := watch.Event{}, false, false, false
 	for {
+		if !armed {
+			var after time.Duration
+			if after, armed = w.due(); armed {
+				overdue.Reset(after)
+			}
+		}
 		if !has {
 			pending, has = w.next()
 		}
 		var result chan watch.Event
 		if has {
 			result = w.result
-		} else if upstream == nil {
+		} else if over {
 			return // the fake has ended its watch, and everything is told
 		}
 		select {
@@ -179,20 +205,11 @@ func (w *watcher) run(ctx context.Context) {
 		case result <- pending:
 			has = false
 		case <-w.wake:
-		case e, open := <-upstream:
-			upstream = w.heard(e, open, overdue)
-		case done := <-w.drains:
-			for more := upstream != nil; more; {
-				select {
-				case e, open := <-upstream:
-					upstream = w.heard(e, open, overdue)
-					more = upstream != nil
-				default:
-					more = false
-				}
-			}
-			close(done)
+		case n := <-w.notices:
+			w.heard(n)
+			over = over || n.ended
 		case <-overdue.C:
+			armed = false
 			w.overdue()
 		case <-quiet.C:
 			w.source.server.mu.Lock()
@@ -205,6 +222,7 @@ func (w *watcher) run(ctx context.Context) {
 // end ends the watch of the fake.
 func (w *watcher) end() {
 	w.stop()
+	<-w.pumped
 	w.upstream.Stop()
 	w.source.server.mu.Lock()
 	delete(w.source.watchers, w)
@@ -213,79 +231,100 @@ func (w *watcher) end() {
 	close(w.result)
 }
 
-// drain returns when the watch has taken in what the fake has put into its buffer.
-func (w *watcher) drain() {
-	done := make(chan struct{})
-	select {
-	case w.drains <- done:
-		<-done
-	case <-w.ended:
+// heard takes in what the fake's watch has brought.
+func (w *watcher) heard(n notice) {
+	if n.done != nil {
+		close(n.done)
+		return
 	}
-}
-
-// heard takes in an event of the fake, and returns where the next one comes from: nil if none does.
-func (w *watcher) heard(e watch.Event, open bool, overdue *time.Timer) <-chan watch.Event {
-	if !open {
-		return nil
+	if n.ended {
+		return
 	}
 	mu := &w.source.server.mu
 	mu.Lock()
 	defer mu.Unlock()
-	o, ok := e.Object.(object.Object)
-	switch e.Type {
-	case watch.Bookmark:
-		return w.upstream.ResultChan() // its versions are none of ours
+	o, ok := n.event.Object.(object.Object)
+	switch n.event.Type {
+	case watch.Bookmark: // its versions are none of ours
 	case watch.Added, watch.Modified, watch.Deleted:
 		if !ok {
-			w.push(e) // the stream says what is wrong with it
+			w.push(n.event) // the stream says what is wrong with it
 			break
 		}
 		key := object.KeyOf(o)
-		if e.Type == watch.Deleted {
+		if n.event.Type == watch.Deleted {
 			o = nil
 		}
-		if w.take(key, o) {
-			overdue.Reset(hold)
-		}
+		w.take(key, o)
 	default:
-		w.push(e)
+		w.push(n.event)
 	}
-	return w.upstream.ResultChan()
 }
 
-// take takes in that the fake's watch shows an object so, or gone. It reports whether that waits
-// for the event of an own write.
-func (w *watcher) take(key object.Key, o object.Object) (waits bool) {
+// take takes in that the fake's watch shows an object so, or gone. That may have to wait for the
+// event of an own write.
+func (w *watcher) take(key object.Key, o object.Object) {
 	m := w.source.mirror
 	states := m.objects[key].since(w.at(key))
 	for i := range states {
 		if states[i].shows(o) {
 			w.brought[key], states[i].written = states[i].version, time.Time{}
 			delete(w.withheld, key)
-			return false
+			return
 		}
 	}
 	if len(states) == 0 && o == nil {
-		return false // it was never there
+		return // it was never there
 	}
 	owed := slices.ContainsFunc(states, func(s state) bool {
 		return s.version > w.at(key) && !s.written.IsZero() && time.Since(s.written) < hold
 	})
 	if w.late && owed {
-		w.withheld[key] = o
-		return true
+		first := cmp.Or(w.withheld[key].since, time.Now())
+		w.withheld[key] = waiting{o, first}
+		return
 	}
 	w.brought[key] = m.add(key, o).version
-	return false
 }
 
-// overdue takes in what has waited for events that have not come.
+// due is when something is overdue; false if nothing can be.
+func (w *watcher) due() (after time.Duration, any bool) {
+	m := w.source.mirror
+	m.server.mu.Lock()
+	defer m.server.mu.Unlock()
+	first := time.Time{}
+	for _, each := range w.withheld {
+		first = earlier(first, each.since)
+	}
+	for key := range m.unshown {
+		if written := m.objects[key].now().written; written.IsZero() {
+			delete(m.unshown, key)
+		} else {
+			first = earlier(first, written)
+		}
+	}
+	return time.Until(first.Add(hold)), !first.IsZero()
+}
+
+// earlier is the earlier one of two times. A zero time is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// overdue takes in what has waited for events that have not come, and looks whether these were
+// ever to come.
 func (w *watcher) overdue() {
 	mu := &w.source.server.mu
 	mu.Lock()
-	defer mu.Unlock()
-	for key, o := range w.withheld {
-		delete(w.withheld, key)
-		w.brought[key] = w.source.add(key, o).version
+	for key, each := range w.withheld {
+		if time.Since(each.since) >= hold {
+			delete(w.withheld, key)
+			w.brought[key] = w.source.add(key, each.object).version
+		}
 	}
+	mu.Unlock()
+	w.source.check()
 }
