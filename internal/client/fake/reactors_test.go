@@ -94,6 +94,49 @@ func TestValuesThatNoJSONDecodesToAreTaken(t *testing.T) {
 	})
 }
 
+func TestG6ADeleteBetweenTwoWatchesIsNotLost(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		on(t, func(w *world) {
+			test := watch.NewFake()
+			w.watches(func() (bool, watch.Interface) { handled := late; late = false; return handled, test })
+			driven := late
+			r := w.reads("")
+			if !driven {
+				w.create(thing("a", "1")) // no list has shown it
+			}
+			w.write(thing("b", "1"))
+			r.events()
+			r.stop()
+			r.all()
+			w.fake.PrependWatchReactor("things", func(clienttesting.Action) (bool, watch.Interface, error) {
+				if !driven {
+					w.delete("a")
+				}
+				w.delete("b")
+				return false, nil, nil
+			})
+			r.follow(metav1.ListOptions{})
+			want := []string{"DELETED b 1"}
+			if !driven {
+				want = append(want, "DELETED a 1")
+			}
+			assert.ElementsMatch(w, want, r.events())
+		})
+	}
+}
+
+func TestG7AListThatAReactorAnswersDeletesNothingForOthers(t *testing.T) {
+	on(t, func(w *world) {
+		w.create(thing("a", "1"))
+		r := w.reads("")
+		w.listed()
+		assert.Empty(w, w.list(metav1.ListOptions{}).items)
+		assert.Empty(w, r.events())
+		w.delete("a")
+		assert.Equal(w, []string{"DELETED a 1"}, r.events())
+	})
+}
+
 // What a reactor has answered is not in the tracker.
 func TestAListThatAReactorAnswersIsNotJudgedByTheTracker(t *testing.T) {
 	on(t, func(w *world) {

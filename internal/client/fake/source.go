@@ -36,8 +36,7 @@ type source struct {
 
 // listed is what a watch goes on from.
 type listed struct {
-	fakeRV string              // the version that the fake gave the list
-	before map[object.Key]bool // what its tracker had before the list; nil: nobody knows
+	fakeRV string // the version that the fake gave the list
 }
 
 func (s *source) in() dynamic.ResourceInterface {
@@ -100,8 +99,8 @@ func (s *source) ListItems(
 		return m, err
 	}
 	whole := o.Continue == "" && m.Continue == ""
-	s.listed.Store(&listed{m.ResourceVersion, before})
-	selected, rv := s.took(asked, items, selection, whole)
+	s.listed.Store(&listed{m.ResourceVersion})
+	selected, rv := s.took(asked, items, selection, whole, before)
 	m.ResourceVersion = text(rv)
 	for _, one := range selected {
 		if err := put(one); err != nil {
@@ -112,9 +111,10 @@ func (s *source) ListItems(
 }
 
 // took takes in the items of a list. It returns those that are selected, with their stamps, and the
-// version of the list. What a whole list lacks is gone.
+// version of the list. What a whole list lacks is gone, if the tracker does not have it either: a
+// reactor may have answered this list alone.
 func (s *source) took(
-	asked *request, items []object.Object, selection stream.Selection, whole bool,
+	asked *request, items []object.Object, selection stream.Selection, whole bool, before map[object.Key]bool,
 ) (selected []runtime.Object, rv int64) {
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()
@@ -138,8 +138,13 @@ func (s *source) took(
 			!Selects(s.of, selection, now.object) {
 			continue
 		}
-		if isNow = isNow && now.version <= asked.since; whole && now.version <= asked.since {
+		if isNow = isNow && now.version <= asked.since; whole && now.version <= asked.since && !before[key] {
 			s.add(key, nil)
+		}
+	}
+	for key := range before {
+		if s.objects[key].now().object != nil {
+			s.had[key] = true
 		}
 	}
 	rv = asked.since
@@ -179,8 +184,6 @@ func (s *source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 		w.abandon()
 		return nil, err
 	}
-	if known != nil && known.before != nil {
-		s.missed(w, known.before)
-	}
+	s.missed(w)
 	return w, nil
 }

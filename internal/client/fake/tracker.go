@@ -14,9 +14,9 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// missed takes in what was deleted between a list and its watch. The tracker had it before the
-// list, and has it no more; an object that came back since has an event.
-func (s *source) missed(w *watcher, before map[object.Key]bool) {
+// missed takes in what was deleted before a watch, since a list or another watch. The tracker had
+// it, and has it no more; an object that came back since has an event.
+func (s *source) missed(w *watcher) {
 	w.drain()
 	s.server.mu.Lock()
 	from := s.server.version
@@ -28,7 +28,10 @@ func (s *source) missed(w *watcher, before map[object.Key]bool) {
 	s.drain()
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()
-	for key := range before {
+	for key := range s.had {
+		if s.namespace != "" && s.namespace != key.Namespace {
+			continue
+		}
 		now := s.objects[key].now()
 		if !after[key] && now.object != nil && now.version <= from {
 			s.add(key, nil)

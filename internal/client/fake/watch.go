@@ -265,6 +265,9 @@ func (w *watcher) heard(n notice) {
 // event of an own write.
 func (w *watcher) take(key object.Key, o object.Object) {
 	m := w.source.mirror
+	if !w.late && o != nil {
+		defer func() { m.had[key] = m.objects[key].now().object != nil }()
+	}
 	states := m.objects[key].since(w.at(key))
 	for i := range states {
 		if states[i].shows(o) {
