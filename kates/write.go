@@ -290,7 +290,6 @@ func (c *Client) request(
 	defer func() {
 		if !returned { // r has panicked, as a reactor of a fake may
 			answered(nil)
-			begun.Abandon()
 		}
 	}()
 	a, err = r(o, w)
