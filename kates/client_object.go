@@ -229,6 +229,9 @@ func (c *core) get(ctx context.Context, o *object, subresource ...string) (*Unst
 	if c.moved(ctx, o, err) {
 		got, err = c.at(o).Get(ctx, o.GetName(), GetOptions{}, subresource...)
 	}
+	if err == nil && got == nil { // a reactor of a fake may answer with nothing
+		err = apierrors.NewNotFound(o.resource.GroupResource(), o.GetName())
+	}
 	return got, err
 }
 

@@ -338,3 +338,33 @@ func TestAWatcherThatATestDrivesReachesTheSnapshot(t *testing.T) {
 		}
 	})
 }
+
+// Tests that only count actions let reactors answer with nothing.
+func TestAReactorMayAnswerWithNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := katestest.New(t, katestest.WithObjects(budgetOf("x", "")), katestest.WithClientOptions(kates.WithInterval(0)))
+		acc, err := f.Client.Watch(t.Context(), kates.Query{Name: "Budgets", Kind: "pdb"})
+		require.NoError(t, err)
+		for _, verb := range []string{"create", "update", "patch", "delete"} {
+			f.Dynamic.PrependReactor(verb, "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
+		}
+		second := budgetWith(budgetOf("x", ""), int64(2), "spec", "minAvailable")
+		target := budgetOf("target", "")
+		require.NoError(t, f.Client.Create(t.Context(), budgetOf("y", ""), target))
+		require.NoError(t, f.Client.Update(t.Context(), second, target))
+		require.NoError(t, f.Client.UpdateStatus(t.Context(), second, target))
+		require.NoError(t, f.Client.Patch(t.Context(), second, types.MergePatchType, []byte(`{}`), target))
+		_, err = kates.Modify(t.Context(), f.Client, budgetOf("x", ""), func(u *kates.Unstructured) error {
+			u.SetLabels(map[string]string{"a": "b"})
+			return nil
+		})
+		require.NoError(t, err)
+		assert.Empty(t, target.Object, "nothing came")
+		f.Dynamic.PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
+		assert.True(t, kates.IsNotFound(f.Client.Get(t.Context(), budgetOf("x", ""), target)))
+		var snap struct{ Budgets []*kates.Unstructured }
+		_, err = acc.Update(t.Context(), &snap)
+		require.NoError(t, err)
+		assert.Equal(t, []*kates.Unstructured{budgetOf("x", "")}, snap.Budgets)
+	})
+}

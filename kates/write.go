@@ -182,8 +182,12 @@ func (c *Client) write(ctx context.Context, op operation, resource, target any, 
 	})
 }
 
-// answered reads an answer that is the object as it was written. For removed see written.
+// answered reads an answer that is the object as it was written. For removed see written. A reactor
+// of a fake may answer with nothing.
 func (c *Client) answered(op operation, got *Unstructured, removed ...string) reply {
+	if got == nil {
+		return reply{unrelated: true}
+	}
 	return reply{object: got, Outcome: stream.Outcome{Write: written(op, got, removed...)}}
 }
 

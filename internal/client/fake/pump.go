@@ -13,8 +13,13 @@ type notice struct {
 	ended bool          // the fake has ended its watch
 }
 
-// pump reads the fake's watch, which panics if its buffer is full. So it waits neither for a lock
-// nor for a stream, and what it has read has no bound. It ends with the context.
+// aheadMost bounds what is read ahead of a reactor's watch, whose writer waits while its buffer is
+// full. A test may write to it without end.
+const aheadMost = 1000
+
+// pump reads the fake's watch. A watch of the fake itself panics if its buffer is full. So the pump
+// waits neither for a lock nor for a stream, and what it has read of such a watch has no bound. It
+// ends with the context.
 func (w *watcher) pump(ctx context.Context) {
 	defer close(w.pumped)
 	upstream := w.upstream.ResultChan()
@@ -31,10 +36,14 @@ func (w *watcher) pump(ctx context.Context) {
 		if len(queue) > 0 {
 			to, first = w.notices, queue[0]
 		}
+		from := upstream
+		if w.late && len(queue) >= aheadMost {
+			from = nil
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case e, open := <-upstream:
+		case e, open := <-from:
 			read(e, open)
 		case to <- first:
 			queue = queue[1:]

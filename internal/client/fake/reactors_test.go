@@ -1,10 +1,13 @@
 package fake_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -15,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/kates-go/kates/internal/client/fake"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -347,5 +351,48 @@ func TestG5ManyWritersAndReadersAgree(t *testing.T) {
 			}
 		}
 		assert.Empty(w, readers[2].events())
+	})
+}
+
+// A test that writes without end to a watch of its own waits for those who read.
+func TestG3AWatchThatATestFloodsIsNotReadAheadWithoutBound(t *testing.T) {
+	for late, want := range map[bool]int64{true: fake.AheadMost, false: 2 * fake.AheadMost} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			test := watch.NewFake()
+			go fake.Pump(ctx, test, late)
+			var written atomic.Int64
+			go func() {
+				defer test.Stop()
+				for written.Load() < 2*fake.AheadMost {
+					test.Modify(thing("a", "1"))
+					written.Add(1)
+				}
+			}()
+			synctest.Wait()
+			assert.Equal(t, want, written.Load())
+			cancel()
+			for range test.ResultChan() {
+				continue
+			}
+		})
+	}
+}
+
+// Reactors answer with nothing, as those of tests that only count actions do.
+func TestReactorsThatAnswerWithNothing(t *testing.T) {
+	on(t, func(w *world) {
+		w.create(thing("a", "1"))
+		nothing := true
+		w.fake.PrependReactor("list", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return nothing, nil, nil
+		})
+		w.watches(func() (bool, watch.Interface) { return nothing, nil })
+		r := w.list(metav1.ListOptions{})
+		assert.Empty(w, r.items)
+		_, err := r.source.WatchWithContext(w.Context(), metav1.ListOptions{ResourceVersion: r.rv})
+		require.ErrorContains(w, err, "answered the watch with nil")
+		nothing = false
+		assert.Len(w, w.reads("").items, 1)
 	})
 }

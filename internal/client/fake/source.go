@@ -88,6 +88,9 @@ func (s *source) ListItems(
 		return metav1.ListMeta{}, err
 	}
 	s.drain()
+	if list == nil { // a reactor has answered with nothing
+		list = &unstructured.UnstructuredList{}
+	}
 	var items []object.Object
 	m, err := stream.EachItem(list, func(item runtime.Object) error {
 		if one, ok := item.(object.Object); ok {
@@ -178,6 +181,9 @@ func (s *source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 			return nil, errExpired // no watch will bring it, but a list will
 		}
 		return nil, err
+	}
+	if upstream == nil {
+		return nil, errors.New("a reactor has answered the watch with nil")
 	}
 	w, ctx := newWatcher(ctx, s, selection, upstream, asked.since)
 	if err := w.start(ctx, fromRV); err != nil {
