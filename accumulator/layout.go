@@ -3,8 +3,8 @@ package accumulator
 import (
 	"reflect"
 
-	"github.com/kates-go/kates/accumulator/collect"
-	"github.com/kates-go/kates/accumulator/query"
+	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/snapshot"
 )
 

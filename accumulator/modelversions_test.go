@@ -1,6 +1,6 @@
 package accumulator
 
-import "github.com/kates-go/kates/accumulator/stream"
+import "github.com/kates-go/kates/internal/engine/stream"
 
 // modelVersions are the versions in which the model serves its resources.
 var modelVersions = []string{"v1", "v2"}

@@ -15,9 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kates-go/kates/accumulator/collect"
-	"github.com/kates-go/kates/accumulator/query"
-	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/stream"
 )
 
 // inLabelOf names the objects in the label "refs": a.b.c

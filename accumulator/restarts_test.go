@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kates-go/kates/accumulator/collect"
-	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/stream"
 )
 
 func TestG5AnOlderListAfterAReconnectTakesNothingBack(t *testing.T) {

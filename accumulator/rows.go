@@ -4,8 +4,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/kates-go/kates/accumulator/query"
-	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"

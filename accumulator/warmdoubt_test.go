@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/suite/sim"
-	"github.com/kates-go/kates/internal/warm"
 )
 
 // headed writes a file anew, with another head, so that it is damaged nowhere.

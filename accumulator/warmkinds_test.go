@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/suite/sim"
-	"github.com/kates-go/kates/internal/warm"
 )
 
 func TestSecretsAreKeptWithAKeyAlone(t *testing.T) {

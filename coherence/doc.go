@@ -16,7 +16,7 @@
 //
 // Versions are resource versions (KEP-5504), compared within one resource only. Rules 1, 2, 4, 9
 // and 10 are kept here. Rules 3 and 5 to 8 are kept by the owners of views (packages
-// accumulator/stream and kates), and stated here because the argument needs them.
+// internal/engine/stream and kates), and stated here because the argument needs them.
 //
 //  1. Position. A view's position is the newest version that a live event, a bookmark or a whole
 //     list has shown. A watch delivers in the order of versions. So everything up to the position
@@ -181,7 +181,7 @@
 // # Several streams
 //
 // An object is in exactly one stream of a query, for all time (rules D1 to D3, packages
-// accumulator/query and accumulator/stream). So nothing has to decide which of several streams is
+// internal/engine/query and internal/engine/stream). So nothing has to decide which of several streams is
 // right, and what holds for a stream holds for a query. Several streams of one resource are each as
 // late as they are. The state that a query shows of one object may be newer than that of another.
 //

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/kates"
 )

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/kates-go/kates/internal/plan"
+	"github.com/kates-go/kates/internal/engine/plan"
 	"github.com/kates-go/kates/kates"
 )
 

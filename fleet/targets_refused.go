@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kates-go/kates/internal/attempts"
-	"github.com/kates-go/kates/internal/plan"
+	"github.com/kates-go/kates/internal/engine/plan"
 	"github.com/kates-go/kates/kates"
 )
 

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/kates-go/kates/internal/plan"
+	"github.com/kates-go/kates/internal/engine/plan"
 )
 
 // Target says which objects an owner follows, in one cluster: the object of a name, those that a

@@ -112,7 +112,7 @@
 // # How it works
 //
 // One list+watch per distinct query serves everybody who asks for the same (package
-// accumulator/stream). The answers to the client's own writes are laid over what the watches show
+// internal/engine/stream). The answers to the client's own writes are laid over what the watches show
 // until these have caught up (package coherence). The client knows by itself whether such a write
 // moves its object into a query or out of it: by labels, the built-in selectable fields, and those
 // that custom kinds declare. Only what changed is converted and placed (package snapshot).

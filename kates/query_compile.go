@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kates-go/kates/accumulator/query"
-	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/kinds/selectable"
 )
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/kinds"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/kates-go/kates/accumulator/partition"
-	"github.com/kates-go/kates/accumulator/query"
+	"github.com/kates-go/kates/internal/engine/partition"
+	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/shardrange"
 )
 

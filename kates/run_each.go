@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kates-go/kates/accumulator/partition"
-	"github.com/kates-go/kates/accumulator/query"
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/engine/partition"
+	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/lockorder"
 	names "github.com/kates-go/kates/internal/object"

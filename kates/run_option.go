@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/kates-go/kates/accumulator/collect"
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/lease"

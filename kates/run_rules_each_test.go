@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/suite/sim"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"

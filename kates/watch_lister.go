@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/accumulator"
-	"github.com/kates-go/kates/accumulator/collect"
-	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/lockorder"
 	names "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"

@@ -73,7 +73,7 @@ type (
 // Lock is a row of [Order].
 type Lock struct {
 	of any // the type parameter
-	// Name is folder, type and field: "accumulator/stream.stream.mu".
+	// Name is folder, type and field: "internal/engine/stream.stream.mu".
 	Name string
 	// Guards says what the lock is for.
 	Guards string
@@ -105,26 +105,26 @@ var Order = []Lock{
 	{Recollections{}, "internal/applied.Recollections.mu", "what lists of metadata have shown"},
 	{Marks{}, "internal/applied.Marks.mu", "at which version an apply succeeded"},
 	{Entries{}, "internal/applied.Entries.mu", "which fields of an object its applier owns"},
-	{Scheduler{}, "accumulator/partition.scheduler.mu", "the partitions, the agenda, who looked up what"},
+	{Scheduler{}, "internal/engine/partition.scheduler.mu", "the partitions, the agenda, who looked up what"},
 	{Tables{}, "accumulator.Accumulator.tables", "the tables, for those without the reader's turn"},
-	{Indexes{}, "accumulator/partition.indexes.mu", "indexes and tables, for those without the reader's turn"},
-	{Roster{}, "accumulator/collect.roster.mu", "which queries there are"},
-	{Life{}, "accumulator/collect.life.mu", "the end of a collector, and what it stops"},
-	{Replaceable{}, "accumulator/query.replaceable.mu", "which union is shown, and which is to replace it"},
-	{Union{}, "accumulator/query.union.mu", "a query: its kind, and its streams"},
-	{References{}, "accumulator/query.references.mu", "a query with Refs: its kind, and the named objects"},
-	{Pacer{}, "accumulator/collect.pacer.mu", "when the next signal is due"},
-	{Reads{}, "accumulator/partition.reads.mu", "what a turn has looked up"},
-	{Sharing{}, "accumulator/partition.sharing.mu", "which share the queries are to bring"},
-	{StreamSet{}, "accumulator/stream.Set.mu", "the streams, their use, the journal, the users"},
-	{Stream{}, "accumulator/stream.stream.mu", "a store, its own writes, its listeners' dirty keys"},
-	{Reflector{}, "accumulator/stream.reflector.mu", "how to end what is under way, to list again; the watch that was handed over"},
-	{FreshReference{}, "accumulator/query.fresh.mu", "named objects whose streams have news"},
+	{Indexes{}, "internal/engine/partition.indexes.mu", "indexes and tables, for those without the reader's turn"},
+	{Roster{}, "internal/engine/collect.roster.mu", "which queries there are"},
+	{Life{}, "internal/engine/collect.life.mu", "the end of a collector, and what it stops"},
+	{Replaceable{}, "internal/engine/query.replaceable.mu", "which union is shown, and which is to replace it"},
+	{Union{}, "internal/engine/query.union.mu", "a query: its kind, and its streams"},
+	{References{}, "internal/engine/query.references.mu", "a query with Refs: its kind, and the named objects"},
+	{Pacer{}, "internal/engine/collect.pacer.mu", "when the next signal is due"},
+	{Reads{}, "internal/engine/partition.reads.mu", "what a turn has looked up"},
+	{Sharing{}, "internal/engine/partition.sharing.mu", "which share the queries are to bring"},
+	{StreamSet{}, "internal/engine/stream.Set.mu", "the streams, their use, the journal, the users"},
+	{Stream{}, "internal/engine/stream.stream.mu", "a store, its own writes, its listeners' dirty keys"},
+	{Reflector{}, "internal/engine/stream.reflector.mu", "how to end what is under way, to list again; the watch that was handed over"},
+	{FreshReference{}, "internal/engine/query.fresh.mu", "named objects whose streams have news"},
 	{Horizon{}, "internal/fence.Horizon.mu", "the versions that a piece of work has written"},
 	{Resolver{}, "internal/kinds.Resolver.mu", "the latest reading of discovery"},
 	{Strings{}, "internal/wire/intern.Table.mu", "strings and maps that objects share"},
 	{Identities{}, "internal/lease.identities.mu", "the identities that this process stands under"},
-	{Past{}, "accumulator/query.Past.mu", "how new what a reader has had is"},
+	{Past{}, "internal/engine/query.Past.mu", "how new what a reader has had is"},
 	{Link{}, "internal/wire.Link.mu", "the former connections that requests may still use"},
 	{FakeMirrors{}, "internal/client/fake.Server.mu", "the versions of what a fake has, and its watches"},
 	{Connections{}, "internal/wire.Conns.mu", "open connections, requests and dials under way"},

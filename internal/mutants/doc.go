@@ -10,7 +10,7 @@
 //
 // Each table is sorted by what its mutants break. rules*_test.go has the rules that keep the
 // guarantees on own writes and monotony (package coherence explains them), those of warm starts,
-// those of queries of several streams (package accumulator/query), and those of package derive.
+// those of queries of several streams (package internal/engine/query), and those of package derive.
 // peers_test.go has the known mistakes of other libraries of this kind. promises*_test.go has
 // promises of the documentation, which are these:
 //

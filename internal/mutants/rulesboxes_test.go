@@ -1,7 +1,7 @@
 package mutants
 
 // boxed has mutants that break the rules by which an object is in one stream of a query, and is
-// judged there. Package accumulator/query has the rules.
+// judged there. Package internal/engine/query has the rules.
 var boxed = []mutant{
 	{
 		name: "boxes that overlap are two streams", rule: "D1",
@@ -43,7 +43,7 @@ var boxed = []mutant{
 	},
 	{
 		name: "a stream with alternatives has all objects", rule: "D3",
-		in: "accumulator/stream.shape.whole", caught: "TestG4AStreamWithAlternativesDoesNotSayThatAnObjectIsAbsent",
+		in: "internal/engine/stream.shape.whole", caught: "TestG4AStreamWithAlternativesDoesNotSayThatAnObjectIsAbsent",
 		old: `s.key.anyOf == ""`,
 		new: `true`,
 	},

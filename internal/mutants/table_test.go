@@ -27,7 +27,7 @@ func all() []mutant {
 
 // rules keep the guarantees on own writes and monotony, warmRules those of warm starts: package
 // coherence explains them. boxRules have each object in one stream of a query: package
-// accumulator/query does.
+// internal/engine/query does.
 var (
 	rules     = []string{"position", "entry", "floor", "tombstone", "classifier", "settling", "coverage", "probe", "echo", "last state"}
 	warmRules = []string{"W1", "W2", "W3", "W4"}

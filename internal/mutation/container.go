@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/internal/engine/collect"
 )
 
 // container is a slice or a map that a field of a snapshot has, with a shallow copy.

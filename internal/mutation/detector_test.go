@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/internal/engine/collect"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kates-go/kates/accumulator/collect"
-	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
 )

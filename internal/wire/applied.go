@@ -3,7 +3,7 @@ package wire
 import (
 	"bytes"
 
-	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/wire/frames"
 )
 

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/wire/ordered"
 	"github.com/kates-go/kates/internal/wire/tree"

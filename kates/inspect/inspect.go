@@ -14,7 +14,7 @@ package inspect
 import (
 	"time"
 
-	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/kates"
 )
 

@@ -3,7 +3,7 @@ package katestest
 import (
 	"testing"
 
-	"github.com/kates-go/kates/accumulator/collect"
+	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/mutation"
 	"github.com/kates-go/kates/kates"
 )

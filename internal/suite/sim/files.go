@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kates-go/kates/accumulator/stream"
-	"github.com/kates-go/kates/internal/warm"
+	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/warm"
 )
 
 // Files is a store of warm starts in memory. It can fail, and what is in it can be damaged.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/engine/stream"
 )
 
 // Gates hold goroutines up at points. The script decides what happens until a gate opens, while

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/engine/stream"
 )
 
 // Reschema changes how the server shows every object from now on: the same versions with another

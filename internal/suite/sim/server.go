@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/accumulator/query"
-	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/stream"
 )
 
 // Server is the simulated server. It serves like a real one. Time is synctest's.

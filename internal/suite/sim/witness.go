@@ -1,8 +1,8 @@
 package sim
 
 import (
-	"github.com/kates-go/kates/accumulator/collect"
-	"github.com/kates-go/kates/accumulator/stream"
+	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/stream"
 )
 
 // Witness is a [collect.Witness] that is called for each value that was converted.

@@ -1,0 +1,45 @@
+package collect
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kates-go/kates/internal/engine/stream"
+)
+
+// nothing is what a reader of no query has.
+type nothing struct{}
+
+func (nothing) Get(stream.Key) (stream.Object, bool) { return nil, false }
+func (nothing) Keys(func(stream.Key) bool)           {}
+func (nothing) Present() bool                        { return false }
+func (nothing) Close()                               {}
+func (nothing) Shares(any) bool                      { return false }
+
+func TestG11NoTimerIsLeftAtTheEnd(t *testing.T) {
+	for _, end := range []string{"cancel", "close"} {
+		t.Run(end, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				streams := stream.New(stream.Config{})
+				defer streams.Close()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				c, err := New(ctx, streams, nil, Options{Overdue: time.Hour}, Reader[nothing]{User: nothing{}, Shown: func() nothing { return nothing{} }})
+				require.NoError(t, err)
+				require.NoError(t, c.Start(ctx))
+				if end == "cancel" {
+					cancel()
+				} else {
+					c.Close()
+				}
+				synctest.Wait()
+				assert.False(t, c.overdue.Stop())
+			})
+		})
+	}
+}

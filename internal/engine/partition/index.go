@@ -1,0 +1,69 @@
+package partition
+
+import (
+	"maps"
+
+	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/snapshot"
+)
+
+// index has all objects of a query by name, in place of one table. It belongs to the reader's
+// turn; others read it with the lock of the indexes held.
+type index struct {
+	objects map[stream.Key]*placed
+	shared  *snapshot.Table // of objects that belong to all partitions
+	common  bool            // an object of the query belongs to all partitions, or did once
+	invalid int
+	present bool // snapshots have the field
+	spans   bool // the keys of a map have the namespace
+}
+
+func newIndex() *index { return &index{objects: make(map[stream.Key]*placed)} }
+
+// Get returns the object that turns are made from.
+func (ix *index) Get(key stream.Key) (stream.Object, bool) {
+	p, had := ix.objects[key]
+	if !had {
+		return nil, false
+	}
+	return p.row.Source, true
+}
+
+// Keys calls yield with every key.
+func (ix *index) Keys(yield func(stream.Key) bool) { maps.Keys(ix.objects)(yield) }
+
+// Present reports whether snapshots have the field.
+func (ix *index) Present() bool { return ix.present }
+
+// shows reports whether turns show an object.
+func (ix *index) shows(o stream.Object) bool {
+	p := ix.objects[object.KeyOf(o)]
+	return p != nil && p.row.Value == snapshot.Value(o)
+}
+
+// apply applies moves to the index. Called with the lock of the indexes held.
+func (ix *index) apply(moves []moved) {
+	var shared snapshot.Changes
+	for _, s := range moves {
+		if s.old != nil && s.old.row.Err != nil {
+			ix.invalid--
+		}
+		if s.now != nil && s.now.row.Err != nil {
+			ix.invalid++
+		}
+		switch {
+		case s.now.shared():
+			shared.Put(s.key, s.now.row)
+			ix.common = true
+		case s.old.shared():
+			shared.Delete(s.key)
+		}
+		if s.now == nil {
+			delete(ix.objects, s.key)
+		} else {
+			ix.objects[s.key] = s.now
+		}
+	}
+	ix.shared.Apply(shared.All)
+}

@@ -1,0 +1,132 @@
+package partition
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/snapshot"
+)
+
+// Turn is the time in which one worker has a key. No other worker gets the key until Done.
+type Turn struct {
+	Key string
+	// Snapshot is a pointer to a fresh struct with the objects of the key.
+	Snapshot any
+	// Gone: no object has the key any more. The whole snapshot is empty, without the objects that
+	// belong to every partition, unless [Options.Lasting] is set. Look-ups work as ever.
+	Gone bool
+	// Attempt is 1, or higher after turns of the key that failed in a row.
+	Attempt int
+	// Ready is when the key became ready for a worker. For a change that came while all workers were
+	// busy it is the time of the first signal that none of them has received.
+	Ready time.Time
+	// Differences are the differences from the last turn of the key, whatever its outcome: by
+	// query, then namespace and name. For a look-up they are those of the objects that the last
+	// turn has read.
+	Differences []snapshot.Difference
+	// Invalid has the invalid objects of the key, by query, then namespace and name, without
+	// those of look-ups.
+	Invalid []snapshot.Invalid
+
+	of      *Partitions
+	part    *partition
+	fields  []*field          // as they were when the turn began
+	filled  []collect.Filled  // with a witness: what the snapshot has
+	binding *snapshot.Binding // of these
+	ended   atomic.Bool
+}
+
+// hand makes a turn of the next key, if there is one with a reason for a turn.
+func (p *Partitions) hand() *Turn {
+	began := time.Now()
+	t := p.scheduler.next(p.indexes.changed)
+	if t == nil {
+		return nil
+	}
+	t.of = p
+	p.indexes.fill(t)
+	p.collector.Updated(t.Key, began, true, t.Differences)
+	p.collector.Hand(collect.Delivery{Moment: collect.TurnBegins, Key: t.Key, Filled: t.filled})
+	return t
+}
+
+// Done ends the turn, and the key may be handed out again. After an error it is handed out again
+// after its backoff, whatever changes meanwhile. Otherwise it is handed out when one of its
+// objects changes, or has changed during the turn. Done is called once for each turn, by any
+// goroutine. Further calls do nothing.
+func (t *Turn) Done(err error) {
+	if err == nil {
+		t.end((*scheduler).succeed)
+		return
+	}
+	t.end((*scheduler).fail)
+}
+
+// Again ends the turn like Done with an error, but its key rests for this time instead of its
+// backoff.
+func (t *Turn) Again(after time.Duration) {
+	t.end(func(s *scheduler, part *partition) { s.rest(part, after) })
+}
+
+// Keep ends the turn like Done without an error, but does not forget a key that is gone.
+// [Partitions.Trigger] can give it another turn, which is empty too.
+func (t *Turn) Keep() { t.end((*scheduler).keep) }
+
+// end ends the turn with an outcome, once.
+func (t *Turn) end(outcome func(*scheduler, *partition)) {
+	if t.ended.Swap(true) {
+		return
+	}
+	t.of.collector.Hand(collect.Delivery{Moment: collect.TurnEnds, Key: t.Key})
+	t.of.scheduler.end(t.part, outcome)
+	t.of.ensureSignal() // what the turn has read may have changed without another signal
+}
+
+// Only returns the value of a query's field with those of the key's own objects for which keep
+// returns true. If that is all of them, it is the snapshot's value. It is nil if the key has no
+// objects of its own. Only must be called before the turn ends.
+func (t *Turn) Only(query string, keep func(stream.Object) bool) any {
+	i, table := t.table(query)
+	if table == nil {
+		return nil
+	}
+	kept := snapshot.NewChanges(table.Held())
+	for row := range table.All() {
+		if keep(row.Source) {
+			kept.Put(object.KeyOf(row.Source), row)
+		}
+	}
+	if len(kept.All) < table.Held() {
+		table = t.binding.NewTable(i)
+		table.Apply(kept.All)
+	}
+	return table.Value().Interface()
+}
+
+// First returns the object that the first element of a query's field was made of, among the key's
+// own; nil if there is none. It must be called before the turn ends.
+func (t *Turn) First(query string) stream.Object {
+	_, table := t.table(query)
+	if table == nil {
+		return nil
+	}
+	for row := range table.All() {
+		if row.Shown() {
+			return row.Source
+		}
+	}
+	return nil
+}
+
+// table returns the key's own objects of a query, nil if there are none.
+func (t *Turn) table(query string) (i int, own *snapshot.Table) {
+	i = slices.IndexFunc(t.fields, func(f *field) bool { return f.Name == query })
+	if i < 0 {
+		return i, nil
+	}
+	return i, t.part.shares[i].table
+}

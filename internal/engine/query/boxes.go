@@ -1,0 +1,89 @@
+package query
+
+import (
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/kates-go/kates/internal/engine/plan"
+	"github.com/kates-go/kates/internal/engine/stream"
+)
+
+// An object is in exactly one stream of a query, for all time: its namespace and its name never
+// change, and say in which. So nothing has to decide which of several streams is right. The rules:
+//
+//   - D1. Each alternative lies in a box: in a namespace or in all, under a name or any. A query
+//     without AnyOf is one alternative for each of its namespaces. Boxes that overlap are widened
+//     until all are disjoint. Each is a stream. Where the query names its namespaces, no box leaves
+//     them, so rights there suffice.
+//   - D2. The server of a box selects by what its alternatives have in common.
+//   - D3. What is left of them is judged here, for each version of an object.
+//
+// Package stream keeps D2 and D3: see [stream.Common].
+
+// alternative is a selection, and the box in which it selects.
+type alternative struct {
+	plan.Box
+	stream.Selection
+}
+
+// Watches returns the lists and watches of the query for a resource. No object is in two of them.
+func (q Query) Watches(r stream.Resource) (all []stream.Spec) {
+	alternatives := q.alternatives(r)
+	boxes := make([]plan.Box, len(alternatives))
+	for i, a := range alternatives {
+		boxes[i] = a.Box
+	}
+	for _, box := range plan.Cover(boxes) {
+		var in []stream.Selection
+		for _, a := range alternatives {
+			if a.In(box) {
+				in = append(in, a.within(box))
+			}
+		}
+		spec := stream.Spec{Namespace: box.Namespace, Form: q.Form, Transform: q.Transform}
+		spec.Selection, spec.AnyOf = stream.Common(in)
+		spec.Shard = q.Shard
+		all = append(all, spec)
+	}
+	return all
+}
+
+// alternatives returns those of the query, in each of its namespaces.
+func (q Query) alternatives(r stream.Resource) (all []alternative) {
+	namespaces := q.Namespaces
+	if namespaces == nil {
+		namespaces = []string{q.Namespace}
+	}
+	if !r.Namespaced {
+		namespaces = []string{""}
+	}
+	selections := q.AnyOf
+	if selections == nil {
+		selections = []stream.Selection{{}}
+	}
+	for _, ns := range namespaces {
+		for _, s := range selections {
+			a := alternative{plan.Box{Namespace: ns}, q.narrowed(s)}
+			ok := true
+			if r.Namespaced && q.AnyOf != nil && q.Spaces == nil {
+				a.Namespace, a.Fields, ok = place(ns, a.Fields)
+			}
+			if a.Fields != nil {
+				a.Name, _ = a.Fields.RequiresExactMatch(nameField)
+			}
+			if ok {
+				all = append(all, a)
+			}
+		}
+	}
+	return all
+}
+
+// within returns the selection of an alternative as that of a wider box: with the namespace that
+// it requires.
+func (a alternative) within(box plan.Box) stream.Selection {
+	s := a.Selection
+	if a.Namespace != box.Namespace {
+		s = s.And(stream.Selection{Fields: fields.OneTermEqualSelector(namespaceField, a.Namespace)})
+	}
+	return s
+}

@@ -1,0 +1,151 @@
+package query
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/kates-go/kates/internal/engine/stream"
+)
+
+// names are the objects that are named. The lock of their query guards them.
+type names struct {
+	named map[stream.Key]*reference
+	// dropped are keys that nothing names any more, and that the reader has not taken yet.
+	dropped map[stream.Key]bool
+	fresh   fresh // the streams that the reader has not taken yet
+}
+
+// reference is an object that is named. The lock of its query guards it, but gone.
+type reference struct {
+	key   stream.Key
+	by    int              // how many objects name it: those shown, and those that wait
+	ahead int              // how many of a successor do, which nobody has yet
+	watch *stream.Listener // nil if the kind is unknown, or no such object can exist
+	since time.Time
+	floor position // the reader may have had the object as new as this, see behind
+	gone  bool     // nothing names it any more. Guarded by fresh.mu
+}
+
+// watches returns the streams.
+func (n *names) watches() (all []*stream.Listener) {
+	for _, ref := range n.named {
+		if ref.watch != nil {
+			all = append(all, ref.watch)
+		}
+	}
+	return all
+}
+
+// fate is what a change of the objects that name another means for that one.
+type fate int
+
+const (
+	stays  fate = iota
+	comes       // something names it: it is to be watched
+	leaves      // nothing names it any more
+	shows       // it was watched ahead, and is now to be shown
+)
+
+// count notes that an object names another, or, with -1, that it no longer does. ahead is of
+// objects that nobody has yet: what they alone name is watched, and not shown.
+func (n *names) count(key stream.Key, by, ahead int) (*reference, fate) {
+	ref, first := n.named[key], false
+	if ref == nil {
+		ref, first = &reference{key: key, since: time.Now()}, true
+		n.named[key] = ref
+	}
+	had := ref.by > 0
+	ref.by += by
+	ref.ahead += ahead
+	left, has := ref.by <= 0 && ref.ahead <= 0, ref.by > 0
+	if left {
+		delete(n.named, key)
+		n.fresh.forget(ref)
+	}
+	if left || had && !has {
+		if n.dropped == nil {
+			n.dropped = make(map[stream.Key]bool)
+		}
+		n.dropped[key] = true
+	}
+	switch {
+	case left:
+		return ref, leaves
+	case first:
+		return ref, comes
+	case !had && has:
+		return ref, shows
+	}
+	return ref, stays
+}
+
+// count is names.count, and does what follows from it.
+func (r *references) count(key stream.Key, by, ahead int) {
+	r.mu.Lock()
+	ref, fate := r.names.count(key, by, ahead)
+	old := ref.watch
+	r.mu.Unlock()
+	switch {
+	case fate == comes:
+		r.join(ref)
+	case old == nil: // it has no stream
+	case fate == leaves:
+		old.Close()
+	case fate == shows:
+		old.Untake() // the reader may have had it before
+		r.fresh.note(ref)
+	}
+}
+
+// join watches an object that is named, if its kind is known and such an object can exist. It is
+// called without locks, since a stream may ask for its source. If the kind is served in another
+// way meanwhile, or nothing names the object any more, it does nothing.
+func (r *references) join(ref *reference) {
+	r.mu.Lock()
+	serving, k := r.serving, r.kind
+	r.mu.Unlock()
+	if !k.known() || nowhere(ref.key, !k.resource.Namespaced) {
+		return
+	}
+	q, l := k.query, r.host.listen(k.query)
+	l.Apart = true // there may be many
+	noted := l.Noted
+	l.Noted = func() {
+		r.fresh.note(ref)
+		noted()
+	}
+	l.Wake = func() {
+		r.fresh.note(ref)
+		if r.isBehind(ref) {
+			r.host.Attend()
+		}
+		r.host.Follow()
+		r.host.Wake()
+	}
+	name := stream.Selection{Fields: fields.OneTermEqualSelector(nameField, ref.key.Name)}
+	watch, err := r.host.Streams.Join(k.resource, stream.Spec{
+		Namespace: ref.key.Namespace, Selection: stream.Selection{Labels: q.Labels, Fields: q.Fields}.And(name),
+		Form: q.Form, Transform: q.Transform,
+	}, l)
+	if err != nil {
+		return // the streams have ended
+	}
+	r.mu.Lock()
+	wanted := !r.closed && r.named[ref.key] == ref && r.serving == serving && ref.watch == nil
+	if wanted {
+		ref.watch = watch
+	}
+	warn := wanted && !r.warned && len(r.named) >= manyRefs
+	r.warned = r.warned || warn
+	r.mu.Unlock()
+	if !wanted {
+		watch.Close()
+		return
+	}
+	r.fresh.note(ref) // it may already have objects
+	if warn {
+		r.host.Streams.Logger().Info("each object that is referred to has a watch of its own: a query without Refs may cost less",
+			"query", q.Name, "objects", manyRefs)
+	}
+}

@@ -1,0 +1,359 @@
+package query
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/object"
+)
+
+// source is a query whose objects name those of queries with Refs.
+//
+//	a batch ──▶ names ──▶ waiting ──all known?──▶ the next batch
+//	              │                    ▲
+//	              └──▶ a stream each ──┘ present, or absent
+//
+// A new state of an object waits until each object that it names is known to be present or
+// absent. Meanwhile the reader has the old state, if there was one, and the objects that it names.
+// All other objects go on.
+//
+// All of it belongs to the reader's turn, but kept and held.
+type source struct {
+	Running
+	host Host
+	to   []naming
+	// released are the objects that the reader has, or will have with the next batch; waiting are
+	// those that wait for the objects that they name.
+	released map[stream.Key]nameable
+	waiting  held
+	taken    bool // the names in all objects have been read
+	absent   bool // the query is optional, and its kind is gone
+	// These belong to the batches of waiting objects, see Batch.
+	newHistory, reshaped, anew bool
+	// next is what Follow has taken in advance. kept: it has a change that is worth a signal.
+	next Batch
+	kept atomic.Bool
+	held atomic.Int64 // how many objects wait
+	// unread: what was logged of objects whose names cannot be read
+	unread map[stream.Key]string
+	coming coming
+}
+
+// naming is one way in which objects name those of another query.
+type naming struct {
+	to    *references
+	names func(stream.Object) ([]stream.Key, error)
+	// wide: the names have no namespace, since the kind has none. A kind that is unknown counts
+	// as namespaced.
+	wide bool
+}
+
+// nameable is an object and the names in it, for each naming.
+type nameable struct {
+	object stream.Object // nil: it is gone
+	names  [][]stream.Key
+}
+
+func newSource(h Host, q Running) *source {
+	s := &source{Running: q, host: h, released: make(map[stream.Key]nameable)}
+	s.waiting.perKey = h.PerKey
+	if r, ok := q.(*replaceable); ok {
+		r.wakeBy(h.Follow) // the names are read before there is news
+	}
+	return s
+}
+
+func (s *source) News() bool { return s.kept.Load() || s.Running.News() }
+
+func (s *source) Take(shown Shown) Batch {
+	if !s.read(shown) && !shown.Present() {
+		return Batch{} // what Follow has taken may lack own writes that a stream has given up since
+	}
+	b := s.next
+	s.next = Batch{}
+	s.kept.Store(false)
+	return b
+}
+
+func (s *source) Untake() {
+	s.next = Batch{}
+	s.Running.Untake()
+}
+
+// AtRest: no object waits. Those that do may come with time alone.
+func (s *source) AtRest() bool {
+	return s.Running.AtRest() && len(s.waiting.keys) == 0 && !s.next.OK
+}
+
+func (s *source) Waits() Waits {
+	w := s.Running.Waits()
+	w.Held += int(s.held.Load())
+	return w
+}
+
+func (s *source) Follow(shown Shown) (patience time.Duration) {
+	s.read(shown)
+	patience = s.foresee()
+	for _, w := range s.waiting.keys {
+		if left := max(1, s.patience(w)); patience == 0 || left < patience {
+			patience = left
+		}
+	}
+	return patience
+}
+
+// read takes the changes, and adds to the next batch those that need not wait. It returns false if
+// there is nothing yet that may be shown.
+func (s *source) read(shown Shown) bool {
+	news := s.News()
+	s.rescope()
+	b := s.Running.Take(handed{s, shown})
+	s.next = s.next.then(s.hold(b, news))
+	if b.Anew {
+		s.forgetComing(s.successor()) // they have come
+	}
+	return b.OK
+}
+
+// handed is what a source has taken of its own query: what the reader has, and what still waits.
+type handed struct {
+	*source
+	shown Shown
+}
+
+func (h handed) Present() bool { return h.shown.Present() }
+
+func (h handed) Get(key stream.Key) (stream.Object, bool) {
+	if w, waits := h.waiting.keys[key]; waits {
+		return w.object, w.object != nil
+	}
+	return h.releasedOf(key)
+}
+
+func (h handed) Keys(yield func(stream.Key) bool) {
+	for key, w := range h.waiting.keys {
+		if w.object != nil && !yield(key) {
+			return
+		}
+	}
+	for key := range h.released {
+		if _, waits := h.waiting.keys[key]; !waits && !yield(key) {
+			return
+		}
+	}
+}
+
+// releasedOf returns the object of a key that the reader has, or will have with the next batch.
+func (s *source) releasedOf(key stream.Key) (stream.Object, bool) {
+	r, had := s.released[key]
+	return r.object, had
+}
+
+// hold holds objects back until it is known whether the objects that they name exist.
+func (s *source) hold(b Batch, news bool) Batch {
+	if b.OK {
+		s.taken, s.absent = true, b.Absent
+	}
+	there := make(map[stream.Key]bool, len(b.Changes))
+	for _, c := range b.Changes {
+		there[c.Key] = true
+		old, waits := s.waiting.keys[c.Key]
+		before := old.names
+		if !waits {
+			before = s.released[c.Key].names
+		}
+		now := s.namesIn(c.Object, before)
+		s.count(now, 1)
+		s.count(old, -1)
+		s.waiting.add(c.Key, now)
+		if b.Whole || b.Signals[c.Key] || !s.host.PerKey && news {
+			s.waiting.signal(c.Key)
+		}
+	}
+	if b.Whole {
+		s.leave(there)
+	}
+	s.newHistory, s.reshaped, s.anew = s.newHistory || b.NewHistory, s.reshaped || b.Reshaped, s.anew || b.Anew
+	out := Batch{
+		Whole: b.Whole, NewHistory: s.newHistory, Reshaped: s.reshaped, Anew: s.anew,
+		Absent: s.absent, OK: b.OK, Signals: b.Signals,
+	}
+	s.host.Streams.Reach(stream.AtNames)
+	worth := s.waiting.settle(&out, s.releasedOf, func(key stream.Key, w nameable) bool {
+		if s.patience(w) > 0 {
+			return false
+		}
+		s.release(key, w)
+		return true
+	})
+	s.held.Store(int64(len(s.waiting.keys)))
+	if worth || b.Whole && news {
+		s.kept.Store(true)
+	}
+	if len(s.waiting.keys) == 0 {
+		s.newHistory, s.reshaped, s.anew = false, false, false
+	}
+	return out
+}
+
+// leave drops the keys that a batch of all objects lacks.
+func (s *source) leave(there map[stream.Key]bool) {
+	for key, w := range s.waiting.keys {
+		if !there[key] {
+			s.count(w, -1)
+			s.waiting.drop(key)
+		}
+	}
+	for key, old := range s.released {
+		if !there[key] {
+			s.count(old, -1)
+			delete(s.released, key)
+			delete(s.unread, key)
+		}
+	}
+}
+
+// release notes that the next batch has an object.
+func (s *source) release(key stream.Key, w nameable) {
+	s.count(s.released[key], -1)
+	if w.object == nil {
+		delete(s.released, key)
+		delete(s.unread, key)
+	} else {
+		s.released[key] = w
+	}
+}
+
+// patience returns how long an object may still wait for those that it names; 0 if it need not
+// wait.
+func (s *source) patience(w nameable) (most time.Duration) {
+	for i, keys := range w.names {
+		for _, key := range keys {
+			most = max(most, s.to[i].to.patience(key, s.to[i].wide))
+		}
+	}
+	return most
+}
+
+// count notes that an object names others, or, with -1, that it no longer does.
+func (s *source) count(w nameable, by int) {
+	for i, keys := range w.names {
+		for _, key := range keys {
+			s.to[i].to.count(key, by, 0)
+		}
+	}
+}
+
+// names reports whether the names of r's objects have been read, with the present scope of its
+// kind.
+func (s *source) names(r *references, wide bool) bool {
+	return s.taken && !slices.ContainsFunc(s.to, func(n naming) bool { return n.to == r && n.wide != wide })
+}
+
+// rescope reads all names again if a named kind turns out to have another scope. The scope of a
+// kind that is not served is unknown.
+func (s *source) rescope() {
+	stale := false
+	for i := range s.to {
+		n := &s.to[i]
+		if wide := n.to.isWide(); wide != n.wide {
+			n.wide, stale = wide, true
+		}
+	}
+	if !stale {
+		return
+	}
+	again := func(old nameable) nameable {
+		now := s.namesIn(old.object, old.names)
+		s.count(now, 1)
+		s.count(old, -1)
+		return now
+	}
+	for key, w := range s.waiting.keys {
+		s.waiting.add(key, again(w))
+	}
+	for key, r := range s.released {
+		s.released[key] = again(r)
+	}
+	s.forgetComing(nil) // they are read again, too
+}
+
+// namesIn returns an object with the names in it. It calls the user's functions. If one fails, the
+// names from before count.
+func (s *source) namesIn(o stream.Object, before [][]stream.Key) nameable {
+	all := nameable{o, make([][]stream.Key, len(s.to))}
+	if o == nil {
+		return all
+	}
+	if before == nil {
+		before = all.names
+	}
+	if stream.Fault(o) != nil {
+		return nameable{o, before}
+	}
+	var failures []failure
+	for i, n := range s.to {
+		var keys []stream.Key
+		err := guard.Named("the function of RefsOf panicked", func() (err error) {
+			keys, err = n.names(o)
+			return err
+		})
+		if err != nil {
+			failures = append(failures, failure{n.to, err})
+			all.names[i] = before[i]
+			continue
+		}
+		for _, key := range keys {
+			if key.Name != "" {
+				all.names[i] = append(all.names[i], n.complete(key, o))
+			}
+		}
+	}
+	s.log(o, failures)
+	return all
+}
+
+// failure says why an object's names of one query cannot be read.
+type failure struct {
+	of  *references
+	err error
+}
+
+// log logs failures, once for each version of an object.
+func (s *source) log(o stream.Object, failures []failure) {
+	key := object.KeyOf(o)
+	if failures == nil {
+		delete(s.unread, key)
+		return
+	}
+	told := fmt.Sprint(o.GetUID(), " ", o.GetResourceVersion(), " ", failures[0].err)
+	if s.unread[key] == told {
+		return
+	}
+	if s.unread == nil {
+		s.unread = make(map[stream.Key]string)
+	}
+	s.unread[key] = told
+	for _, f := range failures {
+		const what = "cannot read what an object refers to: " +
+			"it keeps the references of its last version that could be read"
+		details := []any{"query", s.Query().Name, "object", key.String(), "referred", f.of.Query().Name}
+		s.host.Streams.Logger().Error(f.err, what, append(details, guard.Attribute(f.err)...)...)
+	}
+}
+
+// complete completes a name: without a namespace it is in the object's namespace, unless the kind
+// has none.
+func (n naming) complete(key stream.Key, by stream.Object) stream.Key {
+	switch {
+	case n.wide:
+		key.Namespace = ""
+	case key.Namespace == "":
+		key.Namespace = by.GetNamespace()
+	}
+	return key
+}

@@ -1,0 +1,21 @@
+package query
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/internal/engine/stream"
+)
+
+func TestANameIsInTheNamespaceOfTheObjectUnlessItSaysOneOrItsKindHasNone(t *testing.T) {
+	var n naming
+	by := &unstructured.Unstructured{}
+	by.SetNamespace("ns")
+	assert.Equal(t, stream.Key{Namespace: "ns", Name: "x"}, n.complete(stream.Key{Name: "x"}, by))
+	assert.Equal(t, stream.Key{Namespace: "other", Name: "x"}, n.complete(stream.Key{Namespace: "other", Name: "x"}, by))
+	n.wide = true
+	assert.Equal(t, types.NamespacedName{Name: "x"}, n.complete(stream.Key{Namespace: "other", Name: "x"}, by))
+}
