@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/lockorder"
-	"github.com/kates-go/kates/internal/reach"
 	"github.com/kates-go/kates/kates"
 )
 

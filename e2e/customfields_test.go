@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 
-	"github.com/kates-go/kates/internal/kinds/selectable"
+	"github.com/kates-go/kates/internal/client/kinds/selectable"
 	"github.com/kates-go/kates/kates"
 )
 

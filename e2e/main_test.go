@@ -16,7 +16,7 @@ import (
 
 	"github.com/kates-go/kates/e2e/cluster"
 	"github.com/kates-go/kates/e2e/internal/secrecy"
-	hearing "github.com/kates-go/kates/internal/heard"
+	hearing "github.com/kates-go/kates/internal/client/heard"
 )
 
 // testCluster is one control plane for all tests of the package. Each test has its own

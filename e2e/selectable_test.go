@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/kinds/selectable"
+	"github.com/kates-go/kates/internal/client/kinds/selectable"
 	"github.com/kates-go/kates/kates"
 )
 

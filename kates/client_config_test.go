@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kates-go/kates/internal/wire"
+	"github.com/kates-go/kates/internal/client/wire"
 )
 
 const twoClusters = `

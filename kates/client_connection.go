@@ -17,12 +17,12 @@ import (
 	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/flowcontrol"
 
-	"github.com/kates-go/kates/internal/apipath"
+	"github.com/kates-go/kates/internal/client/apipath"
+	"github.com/kates-go/kates/internal/client/podlogs"
+	"github.com/kates-go/kates/internal/client/reach"
+	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/fence"
-	"github.com/kates-go/kates/internal/podlogs"
-	"github.com/kates-go/kates/internal/reach"
-	"github.com/kates-go/kates/internal/wire"
 )
 
 // connection is how a client reaches its cluster. The zero value is that of a client which has

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kates-go/kates/internal/wire"
+	"github.com/kates-go/kates/internal/client/wire"
 )
 
 // TestWhatAContextNamesAndIsNotThereIsAnError: client-go makes a client without credentials of a

@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kates-go/kates/internal/client/fake"
+	"github.com/kates-go/kates/internal/client/kinds/selectable"
+	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/kinds/selectable"
-	"github.com/kates-go/kates/internal/wire"
 )
 
 // bareFake is client-go's fake dynamic client. What it has, has UIDs and versions for the streams

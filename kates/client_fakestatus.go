@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/kates-go/kates/internal/client/patch"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/patch"
 )
 
 // stored drops from the status of a built-in kind what the kind's Go type does not know, because a

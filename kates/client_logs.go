@@ -17,9 +17,9 @@ import (
 
 	"github.com/kates-go/kates/internal/asjson"
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/client/podlogs"
+	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/plain"
-	"github.com/kates-go/kates/internal/podlogs"
-	"github.com/kates-go/kates/internal/wire"
 )
 
 // ErrLogsNotSupported is returned by [Client.PodLogs] of a client that is made from a

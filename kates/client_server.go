@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/client/kinds/selectable"
+	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/fence"
-	"github.com/kates-go/kates/internal/kinds/selectable"
-	"github.com/kates-go/kates/internal/wire"
 )
 
 // server is how the cluster of a client behaves. There are two: an API server ([apiServer]), and

@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/openapi"
 
+	"github.com/kates-go/kates/internal/client/kinds"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
-	"github.com/kates-go/kates/internal/kinds"
 )
 
 // WarmStore keeps the files of [WithWarmStart] by their names: small letters, digits, a minus and

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kates-go/kates/internal/conditions"
+	"github.com/kates-go/kates/internal/client/conditions"
+	"github.com/kates-go/kates/internal/client/owners"
+	"github.com/kates-go/kates/internal/client/patch"
 	"github.com/kates-go/kates/internal/jsonform"
-	"github.com/kates-go/kates/internal/owners"
-	"github.com/kates-go/kates/internal/patch"
 )
 
 // ParseManifests reads the objects of a manifest: YAML documents, each of which may begin with

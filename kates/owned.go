@@ -9,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/internal/applied"
+	"github.com/kates-go/kates/internal/client/applied"
+	"github.com/kates-go/kates/internal/client/kinds"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/jsonform"
-	"github.com/kates-go/kates/internal/kinds"
 	"github.com/kates-go/kates/internal/plain"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kates-go/kates/internal/applied"
+	"github.com/kates-go/kates/internal/client/applied"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/jsonform"

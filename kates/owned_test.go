@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/kates-go/kates/internal/applied"
+	"github.com/kates-go/kates/internal/client/applied"
+	"github.com/kates-go/kates/internal/client/kinds"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/kinds"
 )
 
 // TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned: an entry by key stays in the managed

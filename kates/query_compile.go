@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/internal/client/kinds/selectable"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/kinds/selectable"
 )
 
 // target is a query with what a struct's field adds to it.

@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
 	names "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/internal/wire"
 	"github.com/kates-go/kates/snapshot"
 )
 

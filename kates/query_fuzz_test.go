@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kates-go/kates/internal/client/kinds"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/kinds"
 )
 
 func FuzzATagSaysAKindAndKnownOptions(f *testing.F) {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kates-go/kates/internal/client/kinds"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/kinds"
 )
 
 // documentTries is how often the server is asked for a document without a field, a second apart.

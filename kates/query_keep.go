@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/kates-go/kates/internal/client/kinds/selectable"
+	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/kinds/selectable"
-	"github.com/kates-go/kates/internal/wire"
-	"github.com/kates-go/kates/internal/wire/project"
+	"github.com/kates-go/kates/internal/object/project"
 	"github.com/kates-go/kates/snapshot"
 )
 

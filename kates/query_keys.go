@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kates-go/kates/internal/applied"
+	"github.com/kates-go/kates/internal/client/applied"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/jsonform"
 )

@@ -7,11 +7,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	objects "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/internal/wire"
-	"github.com/kates-go/kates/internal/wire/project"
+	"github.com/kates-go/kates/internal/object/project"
 	"github.com/kates-go/kates/snapshot"
 )
 

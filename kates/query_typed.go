@@ -11,7 +11,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	names "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/internal/wire/project"
+	"github.com/kates-go/kates/internal/object/project"
 	"github.com/kates-go/kates/snapshot"
 )
 

@@ -10,11 +10,11 @@ import (
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lockorder"
 	names "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/internal/reach"
 )
 
 // Run calls a function with snapshots of type S (see [Watch]): with the first complete one, and

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/engine/partition"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/lockorder"
 	names "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/internal/reach"
 	"github.com/kates-go/kates/internal/shardrange"
 )
 

@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	names "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/internal/reach"
 	"github.com/kates-go/kates/snapshot"
 )
 

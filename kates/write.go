@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/client/patch"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/jsonform"
-	"github.com/kates-go/kates/internal/patch"
 )
 
 // managerOr returns the field manager of an apply: the one that is named, or else the default.

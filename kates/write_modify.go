@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/kates-go/kates/internal/client/patch"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/keyed"
 	objects "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/internal/patch"
 )
 
 // Modify changes an object with a function: read, change, write, and again if another writer was

@@ -12,12 +12,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kates-go/kates/internal/conditions"
+	"github.com/kates-go/kates/internal/client/conditions"
+	"github.com/kates-go/kates/internal/client/patch"
+	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/jsonform"
-	"github.com/kates-go/kates/internal/patch"
-	"github.com/kates-go/kates/internal/wire"
 )
 
 // ErrDropped is the error of a write of a status of which the server has dropped a part. The error

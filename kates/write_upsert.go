@@ -10,9 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/jsonform"
-	"github.com/kates-go/kates/internal/wire"
 )
 
 // upsertBackoff paces the retries of conflicts.

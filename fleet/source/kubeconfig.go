@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/kates-go/kates/internal/dial"
-	"github.com/kates-go/kates/internal/wire"
+	"github.com/kates-go/kates/internal/client/dial"
+	"github.com/kates-go/kates/internal/client/wire"
 )
 
 // Allow says what a configuration that comes from a cluster may do besides naming a server and

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kates-go/kates/internal/wire/frames"
+	"github.com/kates-go/kates/internal/client/wire/frames"
 )
 
 // magic is the start of an object in protobuf.

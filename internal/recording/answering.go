@@ -14,7 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kates-go/kates/internal/wire/frames"
+	"github.com/kates-go/kates/internal/client/wire/frames"
 )
 
 // respond makes an answer. A watch has no length.

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kates-go/kates/internal/wire/frames"
+	"github.com/kates-go/kates/internal/client/wire/frames"
 )
 
 // answering is a server that answers everything alike.

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kates-go/kates/internal/wire/frames"
+	"github.com/kates-go/kates/internal/client/wire/frames"
 )
 
 // history is what a recording knows of one list and its watches. It is never changed once it is

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kates-go/kates/internal/wire/frames"
+	"github.com/kates-go/kates/internal/client/wire/frames"
 )
 
 // played is the body of a watch.

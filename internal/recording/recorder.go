@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kates-go/kates/internal/apipath"
+	"github.com/kates-go/kates/internal/client/apipath"
 )
 
 // Recorder is a transport that writes what a client reads to a file. It changes nothing of it. It

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kates-go/kates/internal/wire/frames"
+	"github.com/kates-go/kates/internal/client/wire/frames"
 )
 
 // memory is a file in memory.

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kates-go/kates/internal/apipath"
+	"github.com/kates-go/kates/internal/client/apipath"
 )
 
 // tape is a recording, ready to be played. It is never changed once it is made.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/kates-go/kates/internal/kinds"
+	"github.com/kates-go/kates/internal/client/kinds"
 )
 
 func TestOpenAPIHasTheSchemasAndTheSelectableFieldsOfDefinedKinds(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/apipath"
+	"github.com/kates-go/kates/internal/client/apipath"
 	"github.com/kates-go/kates/internal/recording"
 )
 

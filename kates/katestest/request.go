@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kates-go/kates/internal/apipath"
+	"github.com/kates-go/kates/internal/client/apipath"
 )
 
 // Request is the record that a [Faults] keeps of one request. Verbs are those of the API server

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kates-go/kates/internal/apipath"
+	"github.com/kates-go/kates/internal/client/apipath"
 )
 
 // Transport learns the secrets in the requests of a client, and changes nothing. It is made for

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kates-go/kates/internal/wire/project"
+	"github.com/kates-go/kates/internal/object/project"
 )
 
 // keeping is between a form and the paths of the fields that are held.

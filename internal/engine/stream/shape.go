@@ -7,8 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/object/project"
 	"github.com/kates-go/kates/internal/watchdog"
-	"github.com/kates-go/kates/internal/wire/project"
 )
 
 // streamKey tells streams apart: equal keys share a stream.

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/client/wire/ordered"
 	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/internal/wire/ordered"
 )
 
 // warmStart begins a stream from its files. It is for the reflector's goroutine.
