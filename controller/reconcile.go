@@ -7,8 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/kates-go/kates/internal/attempts"
-	"github.com/kates-go/kates/internal/keyed"
+	"github.com/kates-go/kates/internal/loops/attempts"
+	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/kates"
 )
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/kates-go/kates/internal/client/reach"
-	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/kates"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/loops/attempts"
 )
 
 // retries are the pauses between attempts to run a source, and between those to connect.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/kates-go/kates/internal/attempts"
-	"github.com/kates-go/kates/internal/keyed"
-	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/loops/attempts"
+	"github.com/kates-go/kates/internal/loops/keyed"
+	"github.com/kates-go/kates/internal/loops/lease"
 	"github.com/kates-go/kates/kates"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kates-go/kates/internal/attempts"
-	"github.com/kates-go/kates/internal/keyed"
+	"github.com/kates-go/kates/internal/loops/attempts"
+	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/kates"
 )
 

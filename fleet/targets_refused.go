@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/engine/plan"
+	"github.com/kates-go/kates/internal/loops/attempts"
 	"github.com/kates-go/kates/kates"
 )
 

@@ -30,9 +30,9 @@ import (
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/keyed"
-	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/loops/keyed"
+	"github.com/kates-go/kates/internal/loops/lease"
 	"github.com/kates-go/kates/internal/tested"
 )
 

@@ -22,7 +22,7 @@ import (
 	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/fence"
+	"github.com/kates-go/kates/internal/loops/fence"
 )
 
 // connection is how a client reaches its cluster. The zero value is that of a client which has

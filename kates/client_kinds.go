@@ -22,7 +22,7 @@ import (
 	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/jsonform"
-	"github.com/kates-go/kates/internal/keyed"
+	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/internal/plain"
 )
 

@@ -16,9 +16,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kates-go/kates/internal/asjson"
-	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/client/podlogs"
 	"github.com/kates-go/kates/internal/client/wire"
+	"github.com/kates-go/kates/internal/loops/attempts"
 	"github.com/kates-go/kates/internal/plain"
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/client/kinds/selectable"
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/fence"
+	"github.com/kates-go/kates/internal/loops/fence"
 )
 
 // server is how the cluster of a client behaves. There are two: an API server ([apiServer]), and

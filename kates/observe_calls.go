@@ -3,7 +3,7 @@ package kates
 import (
 	"context"
 
-	"github.com/kates-go/kates/internal/keyed"
+	"github.com/kates-go/kates/internal/loops/keyed"
 )
 
 // call implements [keyed.Observe].

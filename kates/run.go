@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/accumulator"
-	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/client/reach"
-	"github.com/kates-go/kates/internal/keyed"
-	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/loops/attempts"
+	"github.com/kates-go/kates/internal/loops/keyed"
+	"github.com/kates-go/kates/internal/loops/lease"
 	names "github.com/kates-go/kates/internal/object"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/partition"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/keyed"
+	"github.com/kates-go/kates/internal/loops/keyed"
 	names "github.com/kates-go/kates/internal/object"
 )
 

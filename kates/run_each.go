@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/engine/partition"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/keyed"
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/loops/attempts"
+	"github.com/kates-go/kates/internal/loops/keyed"
 	names "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/shardrange"
 )

@@ -9,8 +9,8 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
-	"github.com/kates-go/kates/internal/lease"
-	"github.com/kates-go/kates/internal/lease/shards"
+	"github.com/kates-go/kates/internal/loops/lease"
+	"github.com/kates-go/kates/internal/loops/lease/shards"
 )
 
 // ErrLeadershipLost is the error of a [Run], or a [RunEach], that led and has lost its lease.

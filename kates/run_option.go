@@ -11,12 +11,12 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/guard"
-	"github.com/kates-go/kates/internal/keyed"
-	"github.com/kates-go/kates/internal/lease"
-	"github.com/kates-go/kates/internal/lease/shards"
+	"github.com/kates-go/kates/internal/loops/attempts"
+	"github.com/kates-go/kates/internal/loops/keyed"
+	"github.com/kates-go/kates/internal/loops/lease"
+	"github.com/kates-go/kates/internal/loops/lease/shards"
 	"github.com/kates-go/kates/internal/plain"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/kates-go/kates/internal/keyed"
-	"github.com/kates-go/kates/internal/lease/shards"
+	"github.com/kates-go/kates/internal/loops/keyed"
+	"github.com/kates-go/kates/internal/loops/lease/shards"
 )
 
 // ErrKeyLost is the cause of a context that ended because another replica has the key now (see

@@ -16,8 +16,8 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/client/patch"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/loops/fence"
 )
 
 // managerOr returns the field manager of an apply: the one that is named, or else the default.

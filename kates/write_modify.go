@@ -14,9 +14,9 @@ import (
 
 	"github.com/kates-go/kates/internal/client/patch"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/jsonform"
-	"github.com/kates-go/kates/internal/keyed"
+	"github.com/kates-go/kates/internal/loops/fence"
+	"github.com/kates-go/kates/internal/loops/keyed"
 	objects "github.com/kates-go/kates/internal/object"
 )
 

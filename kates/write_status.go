@@ -16,8 +16,8 @@ import (
 	"github.com/kates-go/kates/internal/client/patch"
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/loops/fence"
 )
 
 // ErrDropped is the error of a write of a status of which the server has dropped a part. The error

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kates-go/kates/internal/keyed"
+	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/internal/plain"
 )
 

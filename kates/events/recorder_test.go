@@ -18,7 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2/ktesting"
 
-	"github.com/kates-go/kates/internal/fence"
+	"github.com/kates-go/kates/internal/loops/fence"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/events"
 	"github.com/kates-go/kates/kates/katestest"

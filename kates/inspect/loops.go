@@ -1,7 +1,7 @@
 package inspect
 
 import (
-	"github.com/kates-go/kates/internal/keyed"
+	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/kates"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/keyed"
+	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/internal/tested"
 	"github.com/kates-go/kates/internal/trial"
 	"github.com/kates-go/kates/kates"

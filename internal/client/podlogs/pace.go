@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
-	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/loops/attempts"
 )
 
 // loggedFailures is how many failures in a row are worth a line in the program's log.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/loops/attempts"
 )
 
 // Source is the server that has the logs.

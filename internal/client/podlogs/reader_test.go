@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/kates-go/kates/internal/attempts"
+	"github.com/kates-go/kates/internal/loops/attempts"
 )
 
 // log is what a reader has given.

@@ -5,10 +5,10 @@ import (
 	"reflect"
 	"sync/atomic"
 
-	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/loops/attempts"
 )
 
 // Options are the options of [Start]. Pace.Quiet and QuietMax apply to each key: a key that

@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 
-	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/loops/attempts"
 	"github.com/kates-go/kates/internal/suite/rounds"
 	"github.com/kates-go/kates/internal/suite/sim"
 )

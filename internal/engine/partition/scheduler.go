@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/loops/attempts"
 )
 
 // scheduler has the partitions, and says which of them gets the next turn. It knows nothing of

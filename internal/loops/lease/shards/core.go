@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/loops/lease"
 	"github.com/kates-go/kates/internal/shardrange"
 )
 

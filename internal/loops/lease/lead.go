@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kates-go/kates/internal/fence"
+	"github.com/kates-go/kates/internal/loops/fence"
 )
 
 // ErrLost is the error of a leader that has lost its lease.

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"pgregory.net/rapid"
 
-	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/loops/lease"
 	"github.com/kates-go/kates/internal/shardrange"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/kates-go/kates/internal/attempts"
 	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/loops/attempts"
 )
 
 // Tries count the calls of one function that is called until it succeeds, and then for the next

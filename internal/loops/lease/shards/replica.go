@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kates-go/kates/internal/asjson"
-	"github.com/kates-go/kates/internal/fence"
-	"github.com/kates-go/kates/internal/lease"
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/loops/fence"
+	"github.com/kates-go/kates/internal/loops/lease"
 	"github.com/kates-go/kates/internal/shardrange"
 )
 

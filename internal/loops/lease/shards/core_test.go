@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/loops/lease"
 )
 
 var start = time.Unix(1000, 0)

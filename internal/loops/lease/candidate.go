@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kates-go/kates/internal/fence"
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/loops/fence"
 )
 
 // state is where a candidate is on its way:

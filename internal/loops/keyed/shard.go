@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/kates-go/kates/internal/lease/shards"
 	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/loops/lease/shards"
 )
 
 // Shard is this replica's part of the keys of a loop. It implements [Shards] by the protocol of

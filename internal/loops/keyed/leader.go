@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/kates-go/kates/internal/attempts"
-	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/loops/attempts"
+	"github.com/kates-go/kates/internal/loops/lease"
 )
 
 // Leader is the work of a replica that stands for election: it follows until it is elected.

@@ -9,7 +9,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/loops/lease"
 	"github.com/kates-go/kates/internal/shardrange"
 )
 

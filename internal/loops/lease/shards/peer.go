@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/loops/lease"
 	"github.com/kates-go/kates/internal/shardrange"
 )
 

@@ -3,7 +3,7 @@ package shards
 import (
 	"time"
 
-	"github.com/kates-go/kates/internal/fence"
+	"github.com/kates-go/kates/internal/loops/fence"
 )
 
 // presence is what is known of the replica's own Lease: absent ─▶ present ─▶ seen. From each it

@@ -22,8 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kates-go/kates/internal/fence"
-	"github.com/kates-go/kates/internal/lease"
+	"github.com/kates-go/kates/internal/loops/fence"
+	"github.com/kates-go/kates/internal/loops/lease"
 )
 
 func TestKeysAreDividedAndMoveWhenReplicasComeAndGo(t *testing.T) {
