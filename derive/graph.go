@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/base/guard"
 )
 
 // Graph holds values that are derived from snapshots of type S. [New] makes one; sources and

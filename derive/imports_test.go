@@ -42,10 +42,10 @@ func TestPackageDeriveImportsNothingOfTheLibraryButWhatIsBelowIt(t *testing.T) {
 		case !strings.Contains(first, "."): // the standard library
 		case strings.HasPrefix(path, "k8s.io/apimachinery/"), strings.HasPrefix(path, "k8s.io/utils/"):
 		default:
-			assert.Contains(t, []string{library + "internal/guard", library + "internal/derived"}, path)
+			assert.Contains(t, []string{library + "internal/base/guard", library + "internal/base/derived"}, path)
 		}
 	}
-	assert.Empty(t, importsOf(t, "../internal/derived"))
+	assert.Empty(t, importsOf(t, "../internal/base/derived"))
 }
 
 // Programs import package derive. Of the library only what shows or tests graphs does.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kates-go/kates/internal/derived"
+	"github.com/kates-go/kates/internal/base/derived"
 )
 
 // Stats is what a graph has done. It is of the last Update that ended, and does not change.

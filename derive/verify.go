@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/utils/dump"
 
-	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/base/guard"
 )
 
 // Verify runs each function of the graph twice, those of keys, groups, labels and selectors too.

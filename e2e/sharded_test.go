@@ -24,9 +24,9 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/e2e/cluster"
+	"github.com/kates-go/kates/internal/base/shardrange"
 	requests "github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // shardedNamespaces are where the objects of these tests are.

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/kates-go/kates/internal/health"
+	"github.com/kates-go/kates/internal/base/health"
 	"github.com/kates-go/kates/kates"
 )
 

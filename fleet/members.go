@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/loops/attempts"
 )
 

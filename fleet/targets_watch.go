@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/plan"
-	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/kates"
 )
 

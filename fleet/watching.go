@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/kates"
 )
 

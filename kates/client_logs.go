@@ -15,11 +15,11 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
-	"github.com/kates-go/kates/internal/asjson"
+	"github.com/kates-go/kates/internal/base/asjson"
+	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/client/podlogs"
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/loops/attempts"
-	"github.com/kates-go/kates/internal/plain"
 )
 
 // ErrLogsNotSupported is returned by [Client.PodLogs] of a client that is made from a

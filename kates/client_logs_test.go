@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/base/jsonform"
 )
 
 // logServer serves the logs of pods, and cuts each connection after one new line and a half.

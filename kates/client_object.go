@@ -16,12 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kates-go/kates/internal/base/jsonform"
+	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/client/applied"
 	"github.com/kates-go/kates/internal/client/heard"
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/jsonform"
-	"github.com/kates-go/kates/internal/plain"
 )
 
 // object is a copy of the caller's value, ready for a request: its kind is as the server serves

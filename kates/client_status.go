@@ -7,11 +7,11 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/loops/lease"
-	"github.com/kates-go/kates/internal/plain"
 )
 
 // State is the state of a query's watch.

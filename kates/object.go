@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/conditions"
 	"github.com/kates-go/kates/internal/client/owners"
 	"github.com/kates-go/kates/internal/client/patch"
-	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // ParseManifests reads the objects of a manifest: YAML documents, each of which may begin with

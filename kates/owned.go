@@ -9,11 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/base/jsonform"
+	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/client/applied"
 	"github.com/kates-go/kates/internal/client/kinds"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/jsonform"
-	"github.com/kates-go/kates/internal/plain"
 )
 
 // ErrNotOwned: an object of that name exists and does not belong to this set.

@@ -7,9 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/applied"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/jsonform"
 )
 
 // EveryPartition is the result of a [Query.Key] for an object that belongs to every partition,

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/client/reach"
-	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/loops/attempts"
 	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/internal/loops/lease"

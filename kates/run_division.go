@@ -9,9 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/engine/partition"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // ShardBy says by what replicas divide the keys of a run ([Sharding.By]).

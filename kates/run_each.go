@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/engine/partition"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/loops/attempts"
 	"github.com/kates-go/kates/internal/loops/keyed"
 	names "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // RunEach calls a function with the snapshot of each key (see [WatchEach]). It calls it once for

@@ -11,13 +11,13 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/kates-go/kates/internal/base/guard"
+	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/engine/collect"
-	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/loops/attempts"
 	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/internal/loops/lease"
 	"github.com/kates-go/kates/internal/loops/lease/shards"
-	"github.com/kates-go/kates/internal/plain"
 )
 
 // A RunOption configures a [Run], a [RunEach], or a controller (package controller). A [Query], a

@@ -8,8 +8,8 @@ import (
 	"reflect"
 	"sync/atomic"
 
+	"github.com/kates-go/kates/internal/base/plain"
 	names "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/internal/plain"
 	"github.com/kates-go/kates/snapshot"
 )
 

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/patch"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/jsonform"
 	"github.com/kates-go/kates/internal/loops/fence"
 	"github.com/kates-go/kates/internal/loops/keyed"
 	objects "github.com/kates-go/kates/internal/object"

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/base/jsonform"
 )
 
 // A WriteOption changes one write. Options that do not apply to the method are ignored. One that

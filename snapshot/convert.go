@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/kates-go/kates/internal/asjson"
-	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/base/asjson"
+	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/object"
 )
 

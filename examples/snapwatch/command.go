@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kates-go/kates/examples/snapwatch/output"
-	"github.com/kates-go/kates/internal/plain"
+	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/configflags"
 )

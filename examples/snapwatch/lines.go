@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/examples/snapwatch/model"
-	"github.com/kates-go/kates/internal/plain"
+	"github.com/kates-go/kates/internal/base/plain"
 )
 
 // line is a snapshot in one line:

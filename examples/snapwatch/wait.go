@@ -8,7 +8,7 @@ import (
 
 	"github.com/kates-go/kates/examples/snapwatch/output"
 	"github.com/kates-go/kates/examples/snapwatch/until"
-	"github.com/kates-go/kates/internal/plain"
+	"github.com/kates-go/kates/internal/base/plain"
 )
 
 // mostUnmet is how many objects a time-out names.

@@ -12,7 +12,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kates-go/kates/fleet"
-	"github.com/kates-go/kates/internal/asjson"
+	"github.com/kates-go/kates/internal/base/asjson"
 	"github.com/kates-go/kates/kates"
 )
 

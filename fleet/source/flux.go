@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kates-go/kates/fleet"
-	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/kates"
 )
 

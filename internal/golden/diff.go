@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kates-go/kates/internal/secret"
+	"github.com/kates-go/kates/internal/base/secret"
 )
 
 // Diff shows how one text became another, line by line (-before +after). It is empty if they are

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kates-go/kates/internal/secret"
+	"github.com/kates-go/kates/internal/base/secret"
 )
 
 // Masks stand for what differs from run to run. Equal values have the same mask: two objects of

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/base/guard"
 )
 
 // encode returns the JSON of a value. A panic of its type's own method is an error.

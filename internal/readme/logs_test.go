@@ -20,7 +20,7 @@ import (
 const logsFile = "../../docs/logs.md"
 
 // notLibrary are folders whose code is not the library's, or logs nothing of its own.
-var notLibrary = []string{"bench", "e2e", "examples", "tools", "internal/lockorder", "internal/trial", "internal/testserver", "internal/suite"}
+var notLibrary = []string{"bench", "e2e", "examples", "tools", "internal/base/lockorder", "internal/trial", "internal/testserver", "internal/suite"}
 
 // logLine is a call of a logger, or a row of the table.
 type logLine struct {

@@ -19,9 +19,9 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kates-go/kates/internal/base/guard"
+	"github.com/kates-go/kates/internal/base/secret"
 	"github.com/kates-go/kates/internal/client/wire/frames"
-	"github.com/kates-go/kates/internal/guard"
-	"github.com/kates-go/kates/internal/secret"
 )
 
 // redactor takes secrets out of objects. It is safe for concurrent use.

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/internal/base/tested"
 	"github.com/kates-go/kates/internal/golden"
-	"github.com/kates-go/kates/internal/tested"
 )
 
 // Target is a server for one run of a program, and what happens there.

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/tested"
+	"github.com/kates-go/kates/internal/base/tested"
 )
 
 // ErrStopped is the error of all requests of a program that was stopped.

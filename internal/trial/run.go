@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/tested"
+	"github.com/kates-go/kates/internal/base/tested"
 )
 
 // Program is a program under test. It runs until ctx ends, or until it has done its work.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kates-go/kates/internal/base/tested"
 	"github.com/kates-go/kates/internal/golden"
-	"github.com/kates-go/kates/internal/tested"
 	"github.com/kates-go/kates/kates"
 )
 

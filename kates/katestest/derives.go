@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/dump"
 
 	"github.com/kates-go/kates/derive"
-	"github.com/kates-go/kates/internal/derived"
+	"github.com/kates-go/kates/internal/base/derived"
 )
 
 // Derives tests that a graph of package derive always has what an evaluation from scratch gives,

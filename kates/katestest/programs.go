@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/internal/base/tested"
 	"github.com/kates-go/kates/internal/loops/keyed"
-	"github.com/kates-go/kates/internal/tested"
 	"github.com/kates-go/kates/internal/trial"
 	"github.com/kates-go/kates/kates"
 )

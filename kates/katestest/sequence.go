@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kates-go/kates/internal/tested"
+	"github.com/kates-go/kates/internal/base/tested"
 	"github.com/kates-go/kates/kates"
 )
 

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kates-go/kates/internal/guard"
-	"github.com/kates-go/kates/internal/jsonform"
-	"github.com/kates-go/kates/internal/lockorder"
-	"github.com/kates-go/kates/internal/secret"
+	"github.com/kates-go/kates/internal/base/guard"
+	"github.com/kates-go/kates/internal/base/jsonform"
+	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/base/secret"
 	"github.com/kates-go/kates/kates"
 )
 

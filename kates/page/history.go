@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 )
 
 // What a history holds: the last minutes sample by sample, and the last hour in less detail.

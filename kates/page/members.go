@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kates-go/kates/internal/guard"
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/guard"
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/inspect"
 )

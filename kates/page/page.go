@@ -8,7 +8,7 @@ import (
 
 	"github.com/kates-go/kates/derive"
 	"github.com/kates-go/kates/fleet"
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/kates"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kates-go/kates/internal/plain"
+	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/inspect"
 )

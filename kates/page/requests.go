@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/inspect"
 )

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/kates-go/kates/internal/plain"
+	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/kates"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kates-go/kates/examples/snapwatch/model"
-	"github.com/kates-go/kates/internal/plain"
+	"github.com/kates-go/kates/internal/base/plain"
 )
 
 // The colours, of the eight that each terminal has in its own shades.

@@ -13,7 +13,7 @@ import (
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 )
 
 // Entries remember which fields one manager has applied of each object that streams of Go types

@@ -10,7 +10,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/base/jsonform"
 )
 
 var phases = map[Phase]bool{Current: true, InProgress: true, Failed: true, Terminating: true, Unknown: true}

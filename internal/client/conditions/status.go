@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kates-go/kates/internal/guard"
-	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/base/guard"
+	"github.com/kates-go/kates/internal/base/jsonform"
 	objects "github.com/kates-go/kates/internal/object"
 )
 

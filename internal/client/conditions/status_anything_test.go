@@ -15,7 +15,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"pgregory.net/rapid"
 
-	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/base/jsonform"
 	objects "github.com/kates-go/kates/internal/object"
 )
 

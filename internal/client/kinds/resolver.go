@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
 
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/client/reach"
-	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // ErrIncompleteDiscovery is wrapped by the errors of look-ups that found no such kind while

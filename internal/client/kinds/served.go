@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
-	"github.com/kates-go/kates/internal/plain"
+	"github.com/kates-go/kates/internal/base/plain"
 )
 
 // served is the result of one reading of discovery: the resources that the server serves, the

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kates-go/kates/internal/jsonform"
+	"github.com/kates-go/kates/internal/base/jsonform"
 )
 
 // MergeUpdate lays source over target, as kates.MergeUpdate documents it.

@@ -12,8 +12,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/client/heard"
-	"github.com/kates-go/kates/internal/plain"
 )
 
 // unreachable is an error whose text is reordered. It unwraps to the original error, so errors.Is

@@ -16,12 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/kates-go/kates/internal/asjson"
+	"github.com/kates-go/kates/internal/base/asjson"
+	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/intern"
 	"github.com/kates-go/kates/internal/client/wire/parts"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/guard"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/transport"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kates-go/kates/internal/asjson"
+	"github.com/kates-go/kates/internal/base/asjson"
 )
 
 // BindFlags adds kubectl's connection flags to flags, and returns the function that reads the

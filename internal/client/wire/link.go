@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/client/wire/ordered"
-	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // Link is a client's way to its cluster: the connection in use, which [Link.Exchange] replaces.

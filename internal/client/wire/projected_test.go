@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/kates-go/kates/internal/base/footprint"
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/footprint"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/suite/realistic"
 )

@@ -3,10 +3,10 @@ package wire
 import (
 	"reflect"
 
+	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/parts"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/guard"
 )
 
 // Shared lets the source's objects share parts as they are decoded, if the type allows that.

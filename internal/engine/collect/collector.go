@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kates-go/kates/internal/base/plain"
+	"github.com/kates-go/kates/internal/base/watchdog"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/plain"
-	"github.com/kates-go/kates/internal/watchdog"
 	"github.com/kates-go/kates/snapshot"
 )
 

@@ -3,7 +3,7 @@ package collect
 import (
 	"time"
 
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 )
 
 // Pace says when a collector signals.

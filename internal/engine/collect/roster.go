@@ -4,8 +4,8 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // roster is which queries a collector has, and which of them the reader has shown.

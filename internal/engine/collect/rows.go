@@ -2,9 +2,9 @@ package collect
 
 import (
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/base/guard"
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/guard"
-	"github.com/kates-go/kates/internal/lockorder"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )

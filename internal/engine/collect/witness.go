@@ -4,9 +4,9 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // Witness is told what one watch hands out, so that a test finds out who writes to it. It reads

@@ -4,9 +4,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )

@@ -5,8 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/lockorder"
 )
 
 // reads are the look-ups of a turn in one field. They are the turn's [snapshot.Recorder] until it

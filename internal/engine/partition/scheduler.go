@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/loops/attempts"
 )
 

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 )
 
 // fresh are the references whose streams may have changes. A stream notes each change here at

@@ -2,7 +2,7 @@ package query
 
 import (
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 )
 
 // Past is how new what a reader has had under each name of a query is. A query that takes the

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/guard"
 	"github.com/kates-go/kates/internal/object"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kates-go/kates/internal/watchdog"
+	"github.com/kates-go/kates/internal/base/watchdog"
 )
 
 // Step is what a stream does without a request: it takes in an event, or an object of a list.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/internal/footprint"
+	"github.com/kates-go/kates/internal/base/footprint"
 )
 
 // Inspection is what a stream has, and what it has done, in numbers.

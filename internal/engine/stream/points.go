@@ -1,6 +1,6 @@
 package stream
 
-import "github.com/kates-go/kates/internal/lockorder"
+import "github.com/kates-go/kates/internal/base/lockorder"
 
 // Point names a moment at which tests let other things happen: between two steps that are each
 // under a lock, but not both under one. What happens there can also happen in production.

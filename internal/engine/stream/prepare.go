@@ -3,7 +3,7 @@ package stream
 import (
 	"fmt"
 
-	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/object"
 )
 

@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // selector judges objects as the server does, as far as that is possible here.

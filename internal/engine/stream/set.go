@@ -8,9 +8,9 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/base/watchdog"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/internal/watchdog"
 )
 
 // Set is the streams of one client: one per distinct resource, namespace, selectors, form and

@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/kates-go/kates/internal/base/secret"
 	"github.com/kates-go/kates/internal/client/wire/ordered"
 	"github.com/kates-go/kates/internal/engine/warm"
-	"github.com/kates-go/kates/internal/secret"
 )
 
 // A stream may begin with what it held when the program ran before: its warm start. It is a first

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 )
 
 type contextKey struct{}

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 )
 
 // Transport returns a transport that sends no write under a context whose lease is over. Use it

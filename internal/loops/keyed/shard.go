@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/loops/lease/shards"
 )
 

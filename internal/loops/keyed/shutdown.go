@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/kates-go/kates/internal/tested"
+	"github.com/kates-go/kates/internal/base/tested"
 )
 
 // ErrAborted is the error of a loop that had to cancel the contexts of calls under way.

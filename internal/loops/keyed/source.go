@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/kates-go/kates/internal/shardrange"
+	"github.com/kates-go/kates/internal/base/shardrange"
 )
 
 // Keys are the keys that replicas divide.

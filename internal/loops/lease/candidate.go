@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/loops/fence"
 )
 

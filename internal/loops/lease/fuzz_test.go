@@ -7,7 +7,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/kates-go/kates/internal/asjson"
+	"github.com/kates-go/kates/internal/base/asjson"
 )
 
 func FuzzARecordThatIsWrittenIsReadAgain(f *testing.F) {

@@ -8,7 +8,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 )
 
 // Identities of one process. A candidate that ends, and another that begins later for the same

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kates-go/kates/internal/asjson"
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/asjson"
+	"github.com/kates-go/kates/internal/base/lockorder"
 )
 
 // lock is the Lease on the server, as a candidate reads and writes it. What it does not know of

@@ -3,7 +3,7 @@ package lease
 import (
 	"github.com/go-logr/logr"
 
-	"github.com/kates-go/kates/internal/guard"
+	"github.com/kates-go/kates/internal/base/guard"
 )
 
 // teller tells a function how a candidate stands, whenever that has changed. It has one goroutine,

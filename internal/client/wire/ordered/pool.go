@@ -4,8 +4,8 @@ import (
 	"container/list"
 	"runtime"
 
-	"github.com/kates-go/kates/internal/guard"
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/guard"
+	"github.com/kates-go/kates/internal/base/lockorder"
 )
 
 // Pool has the goroutines that help lines. They begin when there is work, and end when there is

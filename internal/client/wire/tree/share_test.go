@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
-	"github.com/kates-go/kates/internal/footprint"
+	"github.com/kates-go/kates/internal/base/footprint"
 	"github.com/kates-go/kates/internal/suite/realistic"
 )
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/loops/lease"
-	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // ErrLost is the error of work for a key that the replica has lost.

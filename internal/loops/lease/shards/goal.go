@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kates-go/kates/internal/shardrange"
+	"github.com/kates-go/kates/internal/base/shardrange"
 )
 
 // goal is the claim that a replica goes for: it claims it when its work for the keys of others has

@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"pgregory.net/rapid"
 
+	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/loops/lease"
-	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // world is a server, and replicas that come, go, crash, freeze, and see everything late.

@@ -8,7 +8,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kates-go/kates/internal/shardrange"
+	"github.com/kates-go/kates/internal/base/shardrange"
 )
 
 // leaseOf is the Lease of a member of the group g.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kates-go/kates/internal/shardrange"
+	"github.com/kates-go/kates/internal/base/shardrange"
 )
 
 // plan gives each hash to a member. It never changes. Plans are in one order for all replicas: by

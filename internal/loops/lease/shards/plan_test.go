@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 
-	"github.com/kates-go/kates/internal/asjson"
-	"github.com/kates-go/kates/internal/shardrange"
+	"github.com/kates-go/kates/internal/base/asjson"
+	"github.com/kates-go/kates/internal/base/shardrange"
 )
 
 // planning is a core that divides by plans, and has a Lease.

@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kates-go/kates/internal/asjson"
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/asjson"
+	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/loops/fence"
 	"github.com/kates-go/kates/internal/loops/lease"
-	"github.com/kates-go/kates/internal/shardrange"
 )
 
 // Replica is a member of a group. It has two goroutines, which end with [Replica.Leave]. All

@@ -16,7 +16,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 )
 
 // Panic is a panic as an error.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/kates-go/kates/internal/guard"
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/guard"
+	"github.com/kates-go/kates/internal/base/lockorder"
 )
 
 // violation returns what f panics with, "" if it does not.

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 )
 
 // Pulse notes the steps of one goroutine, or of those that take turns. The zero value is ready.

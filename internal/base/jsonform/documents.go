@@ -14,7 +14,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kates-go/kates/internal/asjson"
+	"github.com/kates-go/kates/internal/base/asjson"
 )
 
 // eachDocument calls visit once for each document that is not blank, with its content, or with the

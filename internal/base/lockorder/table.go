@@ -134,6 +134,6 @@ var Order = []Lock{
 	{PageHistory{}, "kates/page.history.mu", "the samples of the timelines"},
 	{PageRecent{}, "kates/page.recent.mu", "the last snapshots"},
 	{PageRequests{}, "kates/page.requests.mu", "how requests have ended"},
-	{Watchdog{}, "internal/watchdog.Open.mu", "which functions of the user run"},
+	{Watchdog{}, "internal/base/watchdog.Open.mu", "which functions of the user run"},
 	{Lines{}, "internal/client/wire/ordered.Pool.mu", "the functions that wait for a helper, and what they hold"},
 }

@@ -11,19 +11,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kates-go/kates/internal/lockorder"
+	"github.com/kates-go/kates/internal/base/lockorder"
 )
 
 // others are the folders without a rank: what only tests use, programs, and this package.
 var others = []string{
 	"kates/katestest", "internal/recording", "internal/testserver", "internal/trial", "internal/suite",
-	"internal/lockorder", "examples", "tools", "bench", "e2e", "testdata",
+	"internal/base/lockorder", "examples", "tools", "bench", "e2e", "testdata",
 }
 
 // TestEveryMutexHasOneRowOfTheTable reads the module's source: each mutex is a field that the
 // table names, and the table names nothing else.
 func TestEveryMutexHasOneRowOfTheTable(t *testing.T) {
-	found := mutexes(t, filepath.Join("..", ".."))
+	found := mutexes(t, filepath.Join("..", "..", ".."))
 	var rows []string
 	for _, lock := range lockorder.Order {
 		rows = append(rows, lock.Name)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kates-go/kates/internal/asjson"
+	"github.com/kates-go/kates/internal/base/asjson"
 	"github.com/kates-go/kates/internal/object"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/loops/keyed"
-	"github.com/kates-go/kates/internal/plain"
 )
 
 // Check is one thing that was checked.
