@@ -140,16 +140,16 @@ vulncheck: ## known vulnerabilities in every module; it needs the network
 unit_tests = sh -c 'packages=$$($(1)) || exit 1; \
 	exec "$(TESTGATE)" "$$@" -vet=off -tags $(TAGS) -skip "^TestMutantsAreCaught$$" -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) $$packages' sh
 
-# internal/readme compiles documents: make readme.
+# internal/test/readme compiles documents: make readme.
 .PHONY: unit
 unit: build-testgate ## unit tests, with the check of the lock order
-	@$(STAGE) "unit tests" $(call unit_tests,$(GO) list ./... | grep -v "/internal/readme$$") -name "unit tests" -slowest 10 --
+	@$(STAGE) "unit tests" $(call unit_tests,$(GO) list ./... | grep -v "/internal/test/readme$$") -name "unit tests" -slowest 10 --
 	@$(STAGE) "tests of tools" sh -c 'cd tools && exec "$(TESTGATE)" -name "tests of tools" -- -vet=off $(TESTFLAGS) ./...'
 
 # A package has goroutines of its own if its files or its tests start one, take a lock or talk
 # through the network. The others have no race that the tests of their users would not show.
 CONCURRENT := (^|[^[:alnum:]])go (func|[[:alnum:]_.]+\()|"sync|"testing/synctest"|\.Go\(|\.Parallel\(|"net/http|/katestest"
-concurrent = $(GO) list -f "{{.ImportPath}} {{.Dir}}" ./... | grep -vE "/internal/(readme|mutants) " | \
+concurrent = $(GO) list -f "{{.ImportPath}} {{.Dir}}" ./... | grep -vE "/internal/test/(readme|mutants) " | \
 	while read -r package dir; do if cat "$$dir"/*.go | grep -qE "$$CONCURRENT"; then echo "$$package"; fi; done
 
 # The race detector looks at how goroutines meet, and not at a hundred cases of each property.
@@ -211,7 +211,7 @@ fuzz-smoke: build-fuzzgate ## each fuzz test, $(FUZZ_SMOKE) inputs
 
 .PHONY: mutants
 mutants: build-testgate ## break the library on purpose, in up to 200 places, and see the tests of the guarantees fail
-	@$(STAGE) "mutants" "$(TESTGATE)" -name "mutants" -- -v -vet=off -tags $(TAGS) -count=1 -timeout $(MUTANTS_TIMEOUT) $(TESTFLAGS) ./internal/mutants
+	@$(STAGE) "mutants" "$(TESTGATE)" -name "mutants" -- -v -vet=off -tags $(TAGS) -count=1 -timeout $(MUTANTS_TIMEOUT) $(TESTFLAGS) ./internal/test/mutants
 
 .PHONY: apiserver
 apiserver: ## build kube-apiserver and etcd for e2e, if not cached
@@ -351,7 +351,7 @@ examples: ## run each example of the library's module for a few seconds
 
 .PHONY: readme
 readme: build-testgate ## compile the Go blocks of README.md and docs
-	@$(STAGE) "README blocks" "$(TESTGATE)" -name "README blocks" -- -vet=off -tags $(TAGS) -count=1 ./internal/readme
+	@$(STAGE) "README blocks" "$(TESTGATE)" -name "README blocks" -- -vet=off -tags $(TAGS) -count=1 ./internal/test/readme
 
 .PHONY: build-testgate build-fuzzgate build-staticcheck build-bench build-krt
 build-testgate:

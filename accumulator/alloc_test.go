@@ -10,8 +10,8 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/rounds"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/rounds"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // refreshAllocs returns the allocations for one change among many objects, from the event to the

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // TestG1AChangeThatIsReplacedWhileItIsTakenIsNotShown replaces two queries, and one of them again

@@ -14,7 +14,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // TestG4WhatAnOwnWriteTakesOutOfAllAlternativesIsNotShownThoughTheServerHadToBeAsked: the watch is

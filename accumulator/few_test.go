@@ -9,7 +9,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // TestG6ATombstoneEndsWithTheDeletionsEvent: an own deletion hides the object until the watch has

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 var xKey = stream.Key{Namespace: "ns", Name: "x"}

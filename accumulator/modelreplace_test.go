@@ -8,7 +8,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // modelChange is queries of a reader that were replaced together: their kinds, each with a number

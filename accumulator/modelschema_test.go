@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // reschemed has all streams list once more, and compares the content of what is shown with what

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // unopened is a source whose watches are not opened before their context ends.

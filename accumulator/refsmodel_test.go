@@ -19,8 +19,8 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/rounds"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/rounds"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // TestModelG1G4G5G6WhatIsShownNamesWhatIsKnown lets objects that name others come, change and go,

@@ -13,8 +13,8 @@ import (
 	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/rounds"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/rounds"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // halves are the shares of two replicas: by turns as the simulated server makes UIDs, so that an

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // onMany runs a test with a watch of the objects x, y and z, which are more than a page. The

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // TestG2QueriesOfOneChangeAreHelpedSideBySide: each of them is late, because a reader has seen a

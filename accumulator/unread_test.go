@@ -19,7 +19,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // TestG4AnOwnDeletionWhoseAnswerNobodyCanReadShowsWithAlternatives: the watch is late, and the

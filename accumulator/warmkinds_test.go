@@ -12,7 +12,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 func TestSecretsAreKeptWithAKeyAlone(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // packing is a source that lets a test look on while objects are packed.

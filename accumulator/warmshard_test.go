@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // TestG1G5AShareStartsWarmAndNoOtherShareHasWhatWasKept: the server may shard before the end of a

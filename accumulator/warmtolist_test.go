@@ -15,7 +15,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // doubt is something that makes a file doubtful, done between two processes.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // asked is a Signal for changes of a label, and remembers its calls.

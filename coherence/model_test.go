@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/internal/suite/rounds"
+	"github.com/kates-go/kates/internal/test/suite/rounds"
 )
 
 // watcher is one stream: a watch on the server, and a view.

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/suite/realistic"
+	"github.com/kates-go/kates/internal/test/suite/realistic"
 	"github.com/kates-go/kates/kates"
 )
 

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/suite"
+	"github.com/kates-go/kates/internal/test/suite"
 	"github.com/kates-go/kates/kates"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/internal/suite/rounds"
+	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )

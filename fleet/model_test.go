@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 	"pgregory.net/rapid"
 
-	"github.com/kates-go/kates/internal/suite/rounds"
+	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )

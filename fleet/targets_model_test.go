@@ -20,7 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"pgregory.net/rapid"
 
-	"github.com/kates-go/kates/internal/suite/rounds"
+	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/kates/katestest"
 )
 

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/suite/kindstest"
+	"github.com/kates-go/kates/internal/test/suite/kindstest"
 )
 
 // TestNoNameMakesARequestOneForSomethingElse: a program may take a name from text that a user of

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/kindstest"
+	"github.com/kates-go/kates/internal/test/suite/kindstest"
 )
 
 func TestOnlyAQueryByACustomFieldReadsOpenAPIAndAnAbsentFieldIsNotReadable(t *testing.T) {

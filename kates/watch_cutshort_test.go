@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kates-go/kates/internal/suite/kindstest"
+	"github.com/kates-go/kates/internal/test/suite/kindstest"
 )
 
 func TestATurnThatWasCutShortComesAgainAtOnceAsItWasAndHasNotFailed(t *testing.T) {

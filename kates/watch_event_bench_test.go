@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/framer"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/suite/realistic"
+	"github.com/kates-go/kates/internal/test/suite/realistic"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )

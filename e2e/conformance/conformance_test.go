@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/kates-go/kates/e2e/cluster"
-	"github.com/kates-go/kates/internal/suite/conformance"
+	"github.com/kates-go/kates/internal/test/suite/conformance"
 )
 
 var (
@@ -56,7 +56,7 @@ func TestConformanceOfTheRealServer(t *testing.T) {
 	compacted := conformance.Server{Config: uncached.Config, Compact: uncached.Compact}
 	if *update {
 		only := strings.FieldsFunc(*topics, func(r rune) bool { return r == ',' })
-		require.NoError(t, conformance.Update(t.Context(), all, compacted, "../../internal/suite/conformance/testdata", 8, only...))
+		require.NoError(t, conformance.Update(t.Context(), all, compacted, "../../internal/test/suite/conformance/testdata", 8, only...))
 		return
 	}
 	t.Run("with a cache", func(t *testing.T) { conformance.Check(t, all) })

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/kates-go/kates/internal/suite/conformance"
+	"github.com/kates-go/kates/internal/test/suite/conformance"
 	"github.com/kates-go/kates/kates/katestest"
 )
 

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kates-go/kates/internal/engine/collect"
-	"github.com/kates-go/kates/internal/suite/realistic"
+	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
 
 // BenchmarkSnapshot is what a detector adds to a snapshot of 10,000 pods of which one has changed.

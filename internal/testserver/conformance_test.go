@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/suite/conformance"
+	"github.com/kates-go/kates/internal/test/suite/conformance"
 	"github.com/kates-go/kates/internal/testserver"
 	"github.com/kates-go/kates/internal/testserver/kinds"
 )

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/internal/base/tested"
-	"github.com/kates-go/kates/internal/golden"
+	"github.com/kates-go/kates/internal/test/golden"
 )
 
 // Target is a server for one run of a program, and what happens there.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/controller"
-	"github.com/kates-go/kates/internal/suite/judged"
+	"github.com/kates-go/kates/internal/test/suite/judged"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kates-go/kates/internal/golden"
+	"github.com/kates-go/kates/internal/test/golden"
 )
 
 // loop describes what a program does that makes too many calls: the round that it repeats, and

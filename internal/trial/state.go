@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/golden"
+	"github.com/kates-go/kates/internal/test/golden"
 )
 
 // state is the text of all objects of a server, without some.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/base/tested"
-	"github.com/kates-go/kates/internal/golden"
+	"github.com/kates-go/kates/internal/test/golden"
 	"github.com/kates-go/kates/kates"
 )
 

@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kates-go/kates/internal/suite/conformance"
+	"github.com/kates-go/kates/internal/test/suite/conformance"
 	"github.com/kates-go/kates/kates/katestest"
 )
 

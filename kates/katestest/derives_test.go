@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/derive"
-	"github.com/kates-go/kates/internal/suite/judged"
+	"github.com/kates-go/kates/internal/test/suite/judged"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )

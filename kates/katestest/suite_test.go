@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kates-go/kates/internal/suite"
+	"github.com/kates-go/kates/internal/test/suite"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kates-go/kates/internal/golden"
+	"github.com/kates-go/kates/internal/test/golden"
 	"github.com/kates-go/kates/kates"
 )
 

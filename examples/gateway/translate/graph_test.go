@@ -19,7 +19,7 @@ import (
 	"github.com/kates-go/kates/derive"
 	"github.com/kates-go/kates/examples/gateway/nginx"
 	"github.com/kates-go/kates/fleet"
-	"github.com/kates-go/kates/internal/suite/rounds"
+	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/kates"
 )
 

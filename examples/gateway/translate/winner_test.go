@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
-	"github.com/kates-go/kates/internal/suite/rounds"
+	"github.com/kates-go/kates/internal/test/suite/rounds"
 )
 
 // claim is a thing at a host of a port. That of a Gateway has no path.

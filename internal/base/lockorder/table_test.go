@@ -16,7 +16,7 @@ import (
 
 // others are the folders without a rank: what only tests use, programs, and this package.
 var others = []string{
-	"kates/katestest", "internal/recording", "internal/testserver", "internal/trial", "internal/suite",
+	"kates/katestest", "internal/recording", "internal/testserver", "internal/trial", "internal/test/suite",
 	"internal/base/lockorder", "examples", "tools", "bench", "e2e", "testdata",
 }
 

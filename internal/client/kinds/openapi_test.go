@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/kates-go/kates/internal/suite/kindstest"
+	"github.com/kates-go/kates/internal/test/suite/kindstest"
 )
 
 func declaringServer(t *testing.T) (*kindstest.Server, *Resolver, *testclock.FakePassiveClock) {

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/kates-go/kates/internal/suite/kindstest"
+	"github.com/kates-go/kates/internal/test/suite/kindstest"
 )
 
 func TestConcurrentLookUpsShareOneReading(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/kates-go/kates/internal/suite/kindstest"
+	"github.com/kates-go/kates/internal/test/suite/kindstest"
 )
 
 // The fields stand behind what does not decode, and before it.

@@ -14,7 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/kates-go/kates/internal/suite/kindstest"
+	"github.com/kates-go/kates/internal/test/suite/kindstest"
 )
 
 // uncached is discovery without a memory.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/realistic"
+	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
 
 func podDecoder() *decoder {

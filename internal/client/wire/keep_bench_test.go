@@ -13,7 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/client/wire/tree"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object/project"
-	"github.com/kates-go/kates/internal/suite/realistic"
+	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
 
 // fourFields are those that are kept, as a struct.

@@ -15,7 +15,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
 	objects "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/internal/suite/realistic"
+	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
 
 func TestWhatIsPackedIsUnpackedAsItWas(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/engine/stream"
 	objects "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/internal/suite/realistic"
+	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
 
 // sixFields is what a program may read of a pod.

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
-	"github.com/kates-go/kates/internal/suite/rounds"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/rounds"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // size returns the number of keys that are not idle.

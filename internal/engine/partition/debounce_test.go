@@ -13,8 +13,8 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/rounds"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/rounds"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // ripeAt returns the times of the turns of keys that change at some times, each in order.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // relisted lets all streams list, and waits for them.

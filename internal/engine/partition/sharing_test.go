@@ -11,7 +11,7 @@ import (
 	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 func byNamespace(o stream.Object) []string { return []string{o.GetNamespace()} }

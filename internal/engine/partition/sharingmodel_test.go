@@ -18,8 +18,8 @@ import (
 	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/suite/rounds"
-	"github.com/kates-go/kates/internal/suite/sim"
+	"github.com/kates-go/kates/internal/test/suite/rounds"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // sharedModel is partitions by namespace whose share changes while keys are handed out. The third

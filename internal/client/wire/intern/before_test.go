@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kates-go/kates/internal/suite/realistic"
+	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
 
 // next interns an object after its version before.

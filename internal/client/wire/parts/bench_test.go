@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kates-go/kates/internal/client/wire/parts"
-	"github.com/kates-go/kates/internal/suite/realistic"
+	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
 
 // BenchmarkDecode decodes versions of realistic pods as events bring them: those of a few

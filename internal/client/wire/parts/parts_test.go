@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/kates-go/kates/internal/client/wire/parts"
-	"github.com/kates-go/kates/internal/suite/realistic"
+	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
 
 // message has the methods of generated types.

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kates-go/kates/internal/base/footprint"
-	"github.com/kates-go/kates/internal/suite/realistic"
+	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
 
 func textOf(t require.TestingT, v any) []byte {

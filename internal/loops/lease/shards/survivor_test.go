@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/kates-go/kates/internal/suite/rounds"
+	"github.com/kates-go/kates/internal/test/suite/rounds"
 )
 
 // TestWhoeverIsLeftHasAllKeysInTheEnd lets each replica of a group survive alone, for each size.

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const root = "../.."
+const root = "../../.."
 
 func TestEveryGoBlockOfTheDocumentsCompiles(t *testing.T) {
 	var documents []Document
@@ -70,7 +70,7 @@ func TestEveryTestThatADocumentNamesExists(t *testing.T) {
 		for _, match := range testFunc.FindAllStringSubmatch(string(content), -1) {
 			exists[match[1]] = true
 		}
-		if strings.Contains(path, "internal/suite/") {
+		if strings.Contains(path, "internal/test/suite/") {
 			code.Write(content)
 		}
 		return err
@@ -204,6 +204,6 @@ func TestAnUnknownImportIsAnError(t *testing.T) {
 }
 
 func TestAnInternalImportIsAnError(t *testing.T) {
-	err := compile(t, "'''go\npackage main\n\nimport _ \"github.com/kates-go/kates/internal/readme\"\n\nfunc main() {}\n'''\n")
+	err := compile(t, "'''go\npackage main\n\nimport _ \"github.com/kates-go/kates/internal/test/readme\"\n\nfunc main() {}\n'''\n")
 	require.ErrorContains(t, err, "use of internal package")
 }

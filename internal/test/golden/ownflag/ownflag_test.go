@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/kates-go/kates/internal/golden"
+	"github.com/kates-go/kates/internal/test/golden"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -33,7 +33,7 @@ type mutant struct {
 	pkg      string // the folder of the test's package, if several have a test of that name
 }
 
-const root = "../.."
+const root = "../../.."
 
 func (m mutant) breaks() string {
 	return cmp.Or(m.rule, string(m.peer), m.says, strings.Join(m.guarantees(), " "))

@@ -17,10 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const logsFile = "../../docs/logs.md"
+const logsFile = "../../../docs/logs.md"
 
 // notLibrary are folders whose code is not the library's, or logs nothing of its own.
-var notLibrary = []string{"bench", "e2e", "examples", "tools", "internal/base/lockorder", "internal/trial", "internal/testserver", "internal/suite"}
+var notLibrary = []string{"bench", "e2e", "examples", "tools", "internal/base/lockorder", "internal/trial", "internal/testserver", "internal/test/suite"}
 
 // logLine is a call of a logger, or a row of the table.
 type logLine struct {
@@ -69,8 +69,8 @@ func tableOfLogs(t *testing.T) (rows []logLine) {
 // sourceLogs are the calls of loggers in the library's sources, and all string literals there.
 func sourceLogs(t *testing.T) (lines []logLine, literals []string) {
 	files := token.NewFileSet()
-	require.NoError(t, filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
-		below, _ := filepath.Rel("../..", path)
+	require.NoError(t, filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
+		below, _ := filepath.Rel("../../..", path)
 		switch {
 		case err != nil:
 			return err
