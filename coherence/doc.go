@@ -181,9 +181,10 @@
 // # Several streams
 //
 // An object is in exactly one stream of a query, for all time (rules D1 to D3, packages
-// internal/engine/query and internal/engine/stream). So nothing has to decide which of several streams is
-// right, and what holds for a stream holds for a query. Several streams of one resource are each as
-// late as they are. The state that a query shows of one object may be newer than that of another.
+// internal/engine/query and internal/engine/stream). So nothing has to decide which of several
+// streams is right, and what holds for a stream holds for a query. Several streams of one resource
+// are each as late as they are. The state that a query shows of one object may be newer than that
+// of another.
 //
 // # Objects without usable versions
 //

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kates-go/kates/internal/testserver/kinds"
+	"github.com/kates-go/kates/kates/katestest/internal/testserver/kinds"
 )
 
 // Kind is a kind of object that an API serves, as discovery would describe it. APIVersion and

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kates-go/kates/internal/testserver/kinds"
+	"github.com/kates-go/kates/kates/katestest/internal/testserver/kinds"
 )
 
 // NewMapper returns a RESTMapper for the built-in kinds and the given ones. A given kind wins

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/kates-go/kates/internal/engine/collect"
-	"github.com/kates-go/kates/internal/mutation"
 	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest/internal/mutation"
 )
 
 // DetectMutations returns an option for a client (or for its With). Objects that a client hands

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kates-go/kates/internal/testserver/kinds"
 	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest/internal/testserver/kinds"
 )
 
 // Option says what a [Fake] serves and holds. Options add up: each may be given several times, in

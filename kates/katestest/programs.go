@@ -13,8 +13,8 @@ import (
 
 	"github.com/kates-go/kates/internal/base/tested"
 	"github.com/kates-go/kates/internal/loops/keyed"
-	"github.com/kates-go/kates/internal/trial"
 	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest/internal/trial"
 )
 
 // Program is a program under test: an operator, one loop of [kates.Run], a controller. It makes

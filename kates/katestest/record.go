@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/internal/client/apipath"
-	"github.com/kates-go/kates/internal/recording"
+	"github.com/kates-go/kates/kates/katestest/internal/recording"
 )
 
 // Recorder records what the clients of a configuration read. [Record] makes one.

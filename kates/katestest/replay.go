@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/recording"
+	"github.com/kates-go/kates/kates/katestest/internal/recording"
 )
 
 // Player plays a recording back: it is an API server in memory, for clients that list and watch

@@ -14,9 +14,9 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/testserver"
-	"github.com/kates-go/kates/internal/testserver/kinds"
 	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest/internal/testserver"
+	"github.com/kates-go/kates/kates/katestest/internal/testserver/kinds"
 )
 
 // Server is an API server in memory, with a real one's semantics: versions, UIDs, conflicts, field

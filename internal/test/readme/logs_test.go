@@ -20,7 +20,10 @@ import (
 const logsFile = "../../../docs/logs.md"
 
 // notLibrary are folders whose code is not the library's, or logs nothing of its own.
-var notLibrary = []string{"bench", "e2e", "examples", "tools", "internal/base/lockorder", "internal/trial", "internal/testserver", "internal/test/suite"}
+var notLibrary = []string{
+	"bench", "e2e", "examples", "tools", "internal/base/lockorder", "internal/test/suite",
+	"kates/katestest/internal/trial", "kates/katestest/internal/testserver",
+}
 
 // logLine is a call of a logger, or a row of the table.
 type logLine struct {
