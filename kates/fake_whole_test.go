@@ -345,6 +345,7 @@ func TestAReactorMayAnswerWithNothing(t *testing.T) {
 		f := katestest.New(t, katestest.WithObjects(budgetOf("x", "")), katestest.WithClientOptions(kates.WithInterval(0)))
 		acc, err := f.Client.Watch(t.Context(), kates.Query{Name: "Budgets", Kind: "pdb"})
 		require.NoError(t, err)
+		synctest.Wait()
 		for _, verb := range []string{"create", "update", "patch", "delete"} {
 			f.Dynamic.PrependReactor(verb, "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
 		}
