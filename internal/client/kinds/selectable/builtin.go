@@ -91,7 +91,7 @@ func at(path string) func(map[string]any) any {
 // text reads a string, empty if it is missing.
 func text(path string) value {
 	get := at(path)
-	return value{[]string{path}, func(o map[string]any) string {
+	return value{paths: []string{path}, read: func(o map[string]any) string {
 		s, _ := get(o).(string)
 		return s
 	}}
@@ -100,7 +100,7 @@ func text(path string) value {
 // flag reads a boolean, false if it is missing.
 func flag(path string) value {
 	get := at(path)
-	return value{[]string{path}, func(o map[string]any) string {
+	return value{paths: []string{path}, read: func(o map[string]any) string {
 		b, _ := get(o).(bool)
 		return strconv.FormatBool(b)
 	}}
@@ -109,7 +109,7 @@ func flag(path string) value {
 // count reads an integer, zero if it is missing.
 func count(path string) value {
 	get := at(path)
-	return value{[]string{path}, func(o map[string]any) string {
+	return value{paths: []string{path}, read: func(o map[string]any) string {
 		switch n := get(o).(type) {
 		case int64:
 			return strconv.FormatInt(n, 10)
@@ -127,7 +127,7 @@ func or(v value, standard string) value {
 
 // either reads first, or second if that is empty.
 func either(first, second value) value {
-	return value{slices.Concat(first.paths, second.paths), func(o map[string]any) string {
+	return value{paths: slices.Concat(first.paths, second.paths), read: func(o map[string]any) string {
 		if s := first.read(o); s != "" {
 			return s
 		}
@@ -137,7 +137,7 @@ func either(first, second value) value {
 
 var nothing = value{read: func(map[string]any) string { return "" }}
 
-var firstPodIP = value{[]string{"status.podIPs"}, func(o map[string]any) string {
+var firstPodIP = value{paths: []string{"status.podIPs"}, read: func(o map[string]any) string {
 	ips, _, _ := unstructured.NestedFieldNoCopy(o, "status", "podIPs")
 	if all, ok := ips.([]any); ok && len(all) > 0 {
 		if first, ok := all[0].(map[string]any); ok {

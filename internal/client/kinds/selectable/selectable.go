@@ -33,6 +33,7 @@ type Fields map[string]value
 type value struct {
 	paths []string // of the object's JSON form that it depends on, with dots
 	read  func(object map[string]any) string
+	form  func(o runtime.Object, paths []string) (map[string]any, error) // of a typed object; nil: sparse
 }
 
 // BuiltIn returns the fields of a resource of kube-apiserver 1.36, nil for other resources.
@@ -82,7 +83,7 @@ func Custom(paths []string) Fields {
 			continue
 		}
 		get := at(path)
-		f[path] = value{[]string{path}, func(o map[string]any) string {
+		f[path] = value{paths: []string{path}, form: whole, read: func(o map[string]any) string {
 			if v := get(o); v != nil {
 				return fmt.Sprint(v)
 			}
@@ -109,7 +110,11 @@ func (f Fields) Value(o runtime.Object, field string) (string, bool) {
 	case *unstructured.Unstructured:
 		return v.read(o.Object), true
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	form := v.form
+	if form == nil {
+		form = sparse
+	}
+	content, err := form(o, v.paths)
 	if err != nil {
 		return "", false
 	}

@@ -1,6 +1,7 @@
 package selectable
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"testing"
@@ -10,10 +11,14 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
 
 // untyped reads JSON as a client does.
@@ -147,6 +152,9 @@ func TestEachBuiltInFieldHasTheServersValueAndDefault(t *testing.T) {
 			want := maps.Clone(c.standard)
 			maps.Copy(want, differs)
 			assert.Equal(t, want, all(t, f, untyped(t, object)), "%s %s", c.resource, object)
+			if o, ok := typed(c.resource, object); ok {
+				assert.Equal(t, want, all(t, f, o), "%s %s, typed", c.resource, object)
+			}
 			for field := range differs {
 				changed[field] = true
 			}
@@ -154,6 +162,29 @@ func TestEachBuiltInFieldHasTheServersValueAndDefault(t *testing.T) {
 		assert.Equal(t, f.Names(), slices.Sorted(maps.Keys(changed)), "every field of %s has a case", c.resource)
 	}
 	assert.Len(t, tested, len(BuiltIns()), "every resource has a case")
+}
+
+// typed is an object in its Go type; false if it has no such form.
+func typed(r schema.GroupVersionResource, text string) (o runtime.Object, ok bool) {
+	for kind := range scheme.Scheme.KnownTypes(r.GroupVersion()) {
+		plural, _ := meta.UnsafeGuessKindToResource(r.GroupVersion().WithKind(kind))
+		if plural == r {
+			o, err := scheme.Scheme.New(r.GroupVersion().WithKind(kind))
+			return o, err == nil && json.Unmarshal([]byte(text), o) == nil
+		}
+	}
+	return nil, false
+}
+
+func BenchmarkAFieldOfATypedPod(b *testing.B) {
+	pod := realistic.Pod(1)
+	fields := BuiltIn(in("", "v1", "pods"))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok := fields.Value(pod, "spec.nodeName"); !ok {
+			b.Fatal("not judged")
+		}
+	}
 }
 
 func TestTypedObjectsHaveTheSameFields(t *testing.T) {
