@@ -1,234 +1,142 @@
-// Package coherence keeps what a program wrote visible until its watches show it.
+// Package coherence keeps a program's own writes visible until its watches show them.
 //
-// A watch is late: a write returns before the watch brings the object written. A program that
-// reads its watches right after a write sees the past, and repeats the write. This package
-// remembers the answers of the writes. For each object it says which is newer: the answer, or what
-// the watch shows.
+// A watch is late: a write returns before the watch brings the object. A program that reads only
+// its watches sees the past right after a write, and repeats the write. This package remembers the
+// answers of the server. For each object the package says which is newer: the answer, or what the
+// watch shows.
 //
-// The package is pure logic. It does no I/O, starts no goroutine and reads no clock: the time is
-// an argument. It has no locks: the owner of a [View] or a [Journal] guards it. It knows nothing
-// of clients, requests or streams, so all of it can be tested exhaustively.
-//
-// Start at [View]: the own writes of one stream. [Journal] is the client's side: the floor under
-// each resource.
+// The package is pure logic. The package does no I/O, starts no goroutine and has no lock: the
+// owner of a [View] or a [Journal] has one. The time is an argument. Start at [View], the own
+// writes of one stream. [Journal] is the client's side: the floor under each resource.
 //
 // # Rules
 //
-// Versions are resource versions (KEP-5504), compared within one resource only. Rules 1, 2, 4, 9
-// and 10 are kept here. Rules 3 and 5 to 8 are kept by the owners of views (packages
-// internal/engine/stream and kates), and stated here because the argument needs them.
+// Versions are resource versions. They compare only within one resource (KEP-5504). This package
+// keeps rules 1, 2, 4 and 10, the journal of rule 3 and the verdict of W3. The owners of views keep
+// the others (internal/engine/stream, kates).
 //
-//  1. Position. A view's position is the newest version that a live event, a bookmark or a whole
-//     list has shown. A watch delivers in the order of versions. So everything up to the position
-//     has been delivered, and nothing older can come. The initial events of a streamed list come
-//     in the order of keys. They are a list, and move the position only when the list is whole.
+//  1. Position. The position of a view is the newest version that a live event, a bookmark or a
+//     whole list has shown. A watch delivers in the order of versions. So everything up to the
+//     position has been delivered, and what is not newer is old news. The initial events of a
+//     streamed list come in the order of keys: they move the position when the list is whole.
 //  2. Entry. A write that was answered with version V makes an entry. The entry is shown in place
-//     of what the watch shows while position < V, and ends when position ≥ V. From then on the
-//     watch's own object is V or newer. A foreign write that raced with ours is decided by the
-//     same comparison, and so is a write that changed nothing (its V is old). Of two entries for
-//     one key the newer version counts, in whichever order the answers arrived.
-//  3. Floor. The journal keeps the newest version of each resource with which an own write was
-//     answered. Every list of a stream, also its first, is consistent: the newest state at the
-//     time of the request. A list is refused if it is older than the floor or the position were at
-//     that time. The floor outlives the views. For an object that no stream covers, nothing else
-//     is kept.
-//  4. Tombstone. A deletion that was answered with its version is an entry without an object.
-//     Some deletions are answered without it. In a stream without a selector, a DELETED event
-//     cannot be a move out of the selector: it tells the version at which its UID was deleted. If
-//     the event comes before the answer, the answer counts as one of that version. The position
-//     has reached it, so there is nothing to hide, and nothing to ask. So while a write of a key
-//     is under way, the view keeps which UIDs of the key were deleted, and when. If it has not
-//     seen the deletion, but the stream has no selector and shows the very object (by UID) that
-//     was deleted, the entry hides the name. It does so until the DELETED event of that UID, or
-//     until a list or an event that is newer than the object and does not have it. Everything
-//     delivered before that is older than the deletion, whatever its UID. In all other cases rule
-//     6 applies: the stream has a selector, or it neither shows the object nor has shown its
-//     deletion. Then the object may have been deleted and created again before the answer came.
-//     Rule 6 applies as well to an answer whose version, as the watch shows, is the object's own:
-//     it is not the deletion's.
-//  5. Classifier. One function reads every answer. Gone: a DELETE answered by a Status, or by an
-//     object without deletionTimestamp; any answer with a deletionTimestamp and neither finalizers
-//     nor a grace period. Else terminating, if there is a deletionTimestamp; else present. Dry
-//     runs, failed writes and writes whose outcome is unknown make no entry.
-//  6. Settling. Some answers cannot be judged for a stream: its selector is on fields that only
-//     the server knows, it watches another version of the stored resource, a subresource is of
-//     another kind, or rule 4 says so. Then, before the write returns, the server is asked for the
-//     object as the stream would show it, no older than the write. Its answer is the truth at the
-//     list's version, and makes an entry of that version. An answer that does not tell what became
-//     of the object at all (nobody can read it, or it is about a subresource of another kind) is
-//     replaced first: the server is asked once, without selectors, and what it says takes the
-//     place of the answer. If it refuses that, each stream asks for itself. If the server cannot
-//     be asked, the write is unsettled: it is reported, and shown when the watch brings it.
+//     of what the watch shows while position < V. The entry ends when position ≥ V, since the
+//     watch's own object is V or newer then. Of two entries for one key the newer version counts,
+//     in whichever order the answers came.
+//  3. Floor. The journal keeps, for each resource, the newest version with which an own write was
+//     answered. The floor outlives the views. Every list of a stream, also the first, is the newest
+//     state at the time of its request. A list is refused if it is older than the floor was at the
+//     time of the request, or older than the position.
+//  4. Tombstone. A deletion that was answered with its version is an entry without an object. Other
+//     answers have no version, or one that the watch shows as the object's own. In a view without
+//     a selector, such an answer takes the version of the DELETED event of its UID, if the event
+//     came while the write was under way. If the view still shows the UID, the entry is open: it
+//     hides the name until that event, or until a newer event of another UID or a newer list
+//     without this UID. In all other cases rule 6 applies.
+//  5. Classifier. One function reads every answer. Gone is a DELETE answered by a Status, or by an
+//     object without deletionTimestamp. Gone is also any object with a deletionTimestamp that no
+//     finalizer and no grace period keeps any more. Other objects with a deletionTimestamp are
+//     terminating, the rest is present. Dry runs, failed writes and writes without an answer make
+//     no entry.
+//  6. Settling. Some answers cannot be judged for a stream: only the server knows the fields of its
+//     selector, the stream watches another version, the answer is about a subresource of another
+//     kind, or rule 4 says so. Before such a write returns, the server is asked for the object as
+//     the stream would show the object. The reply makes an entry at the version of the list that
+//     brought it. If the answer does not tell at all what became of the object, the server is asked
+//     once for all streams, without selectors; if it refuses that, each stream asks. If the server
+//     cannot be asked, the write is unsettled: it is reported, and shown when the watch brings it.
 //  7. Coverage. A write counts for every stream of the same stored resource, in whatever group and
-//     version the stream watches it.
-//  8. Probe. A stream whose watch ended with an error, or was silent for longer than a bookmark
-//     period, asks for the server's newest version before it goes on. So does one whose list was
-//     older than the position or the floor, before it lists again. If the newest version is older
-//     than those, and the list that follows is too, the cluster was restored from a backup. A list
-//     alone, however often it comes, is no proof of that: it may be a bad answer. A version that
-//     does not compare says nothing, and is no answer at all. After a restore a new history starts
-//     at the list, and the entries, tombstones, seen deletions, unsettled writes and the position
-//     of the old one are dropped. If the watch was only silent, and something waits for it, a list
-//     ends the wait. This assumes that the new history is still older than the position or the
-//     floor when the stream asks: versions alone tell two histories apart. If it has passed both,
-//     the watch goes on in it. What differs up to the position is then shown as it was, until the
-//     object changes or a list comes.
-//  9. Echo. When the watch brings the version that is already shown, nothing has changed, and the
-//     object shown stays the very same one. A list may show that version with another content: a
-//     schema has gained a default, a conversion has changed, the server was upgraded. The list is
-//     what the server shows now, so its object takes the place of the stored one, and that is a
-//     change. Only lists are compared, and only where versions are equal.
-//  10. Last state. A DELETED event has the version of the deletion. Some servers and proxies send
-//     the object's last version in its place. So a DELETED event that has the UID and the version
-//     of the stored object is no old news (rule 1): it is the deletion of that object, at a version
-//     that is not known. The stored object goes, and the position stays. The event ends an open
-//     deletion of that UID (rule 4), and an entry that has this very state, as an answer by rule 6
-//     may, whatever its version. It ends no other entry. It does not tell a write that is under way
-//     the version of the deletion, so rule 6 applies to that. But an answer that has this very
-//     state makes no entry, nor, in a stream without a selector, does any that has the object: it
-//     is from before the deletion.
+//     version the stream watches.
+//  8. Probe. After an error, a long silence or a refused list, a stream asks for the newest version
+//     of the server before it goes on. If that version and the next list are both older than the
+//     newer of position and floor, the cluster was restored from a backup: a new history begins at
+//     the list, and everything of the old one is dropped. A list alone is no proof, and a version
+//     that does not compare is no answer. If the watch was only silent and something waits, a list
+//     ends the wait.
+//  9. Echo. If the watch brings the version that is shown, nothing has changed, and the object
+//     stays the very same pointer. A list may show that version with another content, after a
+//     change of schema or conversion. Then the list's object takes the place, which is a change.
+//  10. Last state. Some servers and proxies send a DELETED event with the object's last version, in
+//     place of the deletion's. If UID and version are those of the stored object, the event is the
+//     deletion of that object, at an unknown version: the object goes, and the position stays. The
+//     event ends an open entry of that UID, and an entry that has this very state, and no other. An
+//     answer that was on its way and has this very state makes no entry. Nor, in a stream without
+//     a selector, does one that has the object at all: the answer is from before the deletion.
 //
 // # Why the guarantees follow
 //
-// Let a write of key k be answered with version V, and let some stream of k's resource be at
-// position P.
+// Let a write of key k be answered with V, and let a stream of that resource be at position P.
 //
-// Own writes (G4). If P < V there is an entry (2; 4 to 7 give it its content), and it is read. If
-// P ≥ V, the watch has delivered k's state at V or later (1), and that is read. A stream that
-// starts or lists afterwards gets a list that is V or newer (3), so the second case holds. In no
-// case is anything read that is older than V, and the write returns only after its entries are
-// made.
+// Own writes (G4). If P < V, there is an entry (2, 4 to 7), and the entry is read, unless the watch
+// has shown a later deletion (10). If P ≥ V, the watch has delivered k at V or later (1). A stream
+// that lists later gets a list at V or later (3). The write returns after its entries are made. An
+// unsettled write (6) is the exception, and is reported.
 //
-// Monotonic (G5). What is read for k is the entry or the stored object. The store moves forward:
-// events come in order (1), and a list is at the position or later (3). An entry is made only if
-// it is newer than the position and than the entry before it (2). So it is newer than both things
-// that could have been read before. It ends only when the store has reached its version. A
-// tombstone without version ends only by what is newer than the deletion (4). Hence no reading is
-// older than one before it, and no deleted UID is read again. The one exception is a new history
-// (8).
+// Monotonic (G5). The store moves forward: events are in order (1), lists are not older (3). An
+// entry is newer than the position and than the entry before (2), and ends when the store has
+// reached its version. An open entry ends by what is newer than the deletion (4). A new history (8)
+// is the exception.
 //
-// No residue (G6). An entry at V ends when the position reaches V: by an event, by a bookmark, or,
-// where neither comes, by the list after a silence (8), which is V or newer (3). A tombstone
-// without version ends by its own DELETED event, which must come, since the object was in the
-// stream's query; or by a list. Create and delete before the watch has seen either are two entries
-// for one key, of which the newer counts (2); both end the same way. So once the server is quiet
-// nothing is held, and the store is read, which the watch keeps equal to the server's list.
+// No residue (G6). The position reaches V by an event, a bookmark, or the list after a silence (8).
+// An open entry ends by its event, which must come since the view showed the object, or by a list.
 //
-// Exact deltas (G7). An entry changes a reading when it is made. When it ends, the reading is the
-// stored object: the same version, and then the same pointer (9), or a newer one, which is a
-// change. So is the same version with another content, which only a list brings. So a write and
-// its echo are one change, and a delta that compares readings reports it once.
+// Exact deltas (G7). A reading changes when an entry is made. When the entry ends, the reading is
+// the same pointer (9), or a newer object, which is a change. So a write and its echo are one
+// change.
 //
-// # Why an event that overtakes the answer to a deletion is enough
+// # Deletions
 //
-// The answer says that a UID is gone, and the event says since which version: V. A UID is deleted
-// once, so both are about one deletion, whoever else writes the name, and however many writes of
-// it are under way. The event has moved the position to V (1), hence P ≥ V, and the second case of
-// G4 holds. What is read is nothing, a newer object of that name, or a pending write of ours that
-// is newer than P. None of them is to be hidden. An entry that the deleted object still had was
-// older than V, and has ended (2). G5 holds as after any event: nothing older than P is accepted
-// (1, 3). And since no entry is made, none remains (G6).
+// A DELETED event that comes before the answer needs no entry. A UID is deleted once, so event and
+// answer are about one deletion, and the position has reached it. With a selector the event may be
+// a move out of the selector, so the server is asked. A list without the object is no proof: a
+// kind that is no longer served counts as an empty list. What a view keeps of deletions ends with
+// the last write of the key, and is bounded: what is forgotten costs a request.
 //
-// It has to be certain that the event is a deletion, and of this UID. So an event of another UID
-// does not count. Nor does one in a stream with a selector: it may be a move out of the selector,
-// which was followed by a move in. A list that lacks a stored object would be as certain. But a
-// kind that is no longer served counts as an empty list, which is no deletion; and lists are so
-// rare that the server may as well be asked. In a new history (8) a UID may exist again: the seen
-// deletions are dropped with the old history.
+// An entry cannot hide one UID up to some later version. Another object can have had the name in
+// between: the stream is at create(u1), the server at create(u2), and our deletion is of u2. To
+// hide u2 alone would show u1, which is older than our deletion. The version of a later own update
+// is no bound: an update that changes nothing is answered with the object's old version.
 //
-// What is kept for a key is dropped when the last write of the key ends. A write that ends earlier
-// takes nothing from the others. The memory is bounded for each key; what is forgotten costs a
-// request, and nothing else.
+// A last state (10) is not an old event sent again: the stored version was brought before the
+// deletion. A deletion with its own version is not taken for one: no object is stored at that
+// version. An entry with this very state was asked for (6), so the deletion is newer. Any other
+// entry is newer than the state in the event, or is of a later object of that name; a tombstone
+// hides the name in any case. The position lags until the next event or bookmark, and what has to
+// be new asks the server (8). No server is known that sends a move out of a selector with the
+// stored version.
 //
-// # Why a deletion with the version of a stored object is one
+// # Limits
 //
-// An event with a deletion's own version V cannot be taken for it. At V the object of that UID is
-// not in the stream's query, so no list and no event has brought it with version V, and it is not
-// stored with V. Nor is it old news that is sent again: the object's own event, or a list, has
-// brought the stored version, and the deletion came after that.
+// Rule 8 finds a restore only while the new history is older than position or floor. If the new
+// history has passed both, what differs up to the position is shown as it was, until the object
+// changes or a list comes. Streams of one resource are not equally late: what a query shows of one
+// object may be newer than what the query shows of another.
 //
-// Own writes (G4). Let an entry of ours be at V, so that position < V. If it has the stored state,
-// the server was asked for it (6), and had it at V: the deletion is newer. Else, if it is of the
-// same UID, it is newer than the state that the event has. If it is of another UID, it is a later
-// object of that name. A tombstone hides the name in any case. So no entry but these two ends, and
-// what is read of the key is our write, until the position reaches V. Where no
-// entry is, nothing is read, and every own write of the object that has returned is one that the
-// watch has passed: the deletion is newer.
-//
-// Monotonic (G5). The object does not come back. Its own event is before its deletion, and the
-// watch delivers in order (1). A list is consistent as of its request (3), which is after the
-// event. An answer that was on its way when the event came makes no entry.
-//
-// No residue (G6). The position lags behind the deletion until the next event or bookmark. What
-// has to be as new as the stream, as a Sync or a query that takes another's place, asks the server
-// (8).
-//
-// This assumes that a DELETED event with the stored version is a deletion also in a stream with a
-// selector. A move out of a selector is sent as DELETED, too, with the version of the move: the
-// API server does this, and no server is known that sends the stored version. If one did, an own
-// write that moves the object out of the selector would end by the event as by its deletion, which
-// is right: the stream does not show the object in either case.
-//
-// # Why a UID and a bound are not enough for a deletion
-//
-// It seems enough to hide the deleted UID until some version that the server gave after the
-// deletion. It is not. Another object can have had the name in between: the stream is at
-// create(u1), the server at delete(u1), create(u2), and ours is delete(u2). To hide u2 alone would
-// show u1, which is older than our deletion. Nor is the version of a later own update a bound: an
-// update that changes nothing is answered with the version that the object had before, which may
-// be older than the deletion.
-//
-// # Several streams
-//
-// An object is in exactly one stream of a query, for all time (rules D1 to D3, packages
-// internal/engine/query and internal/engine/stream). So nothing has to decide which of several
-// streams is right, and what holds for a stream holds for a query. Several streams of one resource
-// are each as late as they are. The state that a query shows of one object may be newer than that
-// of another.
-//
-// # Objects without usable versions
-//
-// Some aggregated API servers answer writes without a version. Such a write is judged by content:
-// it waits, in order, for an event with its content. An event that matches ends all entries up to
-// its own. A write whose event never comes, or came before the answer, ends at a deadline. That is
-// exact for one writer and an unbroken watch. With several writers it heals within the deadline.
-// client-go's fake has versions by the time that this package sees it (internal/client/fake).
+// Some aggregated API servers answer writes without a version. Such a write waits, in order, for an
+// event with its content, which ends the writes before it, too, and at most until a deadline. That
+// is exact for one writer and an unbroken watch, and heals within the deadline for several. Package
+// internal/client/fake gives versions to the objects of client-go's fake.
 //
 // # Rules of warm starts
 //
-// A program has kept, in a file, the objects of a stream as of a position P. It starts again, and
-// may take the file for a list, if it is certain enough that the server's history still has P, and
-// if it brings the file up to the present. The rules:
+// A file holds the objects of a stream as of a position P. A program that starts again takes the
+// file for a list if it is certain enough that the server's history still has P. Where one of these
+// rules fails, the file is of no use.
 //
-//  1. W1 Present. At this start, after the stream has begun to take in own writes, the server is
-//     asked for its newest version X: a consistent list of one object. The file counts only after
-//     a watch from P has brought an event or a bookmark at X or later. Then it is a list at that
-//     version, with all that rule 3 says of lists.
-//  2. W2 Past. If X is older than P, the server has lost P: it was restored. The file is of no use.
-//  3. W3 Witness. Some objects of the file, the newest among them, are asked for before X is. An
-//     object that the watch from P has not changed was, at each moment between P and the end of the
-//     watch, as the file has it. So the server must have answered with that UID and that version.
-//     If it has not, file and server have different histories, and the file is of no use. The same
-//     holds if the server says how many objects there are at X, and file and watch have another
-//     number at that version. At least one witness must have answered so.
-//  4. W4 Bound. A file older than a server keeps its history is of no use: see FileMost in package
-//     stream.
+//  1. W1 Present. After the stream has begun to take in own writes, the server is asked for its
+//     newest version X. The file counts only when X is P, or when a watch from P has brought X or
+//     a later version.
+//  2. W2 Past. X is not older than P. Otherwise the server was restored.
+//  3. W3 Witness. Before the server is asked for X, it is asked for some objects of the file, the
+//     newest among them. A witness that the watch from P does not change must have the UID and the
+//     version of the file, and at least one must. If the server tells the number of objects at X,
+//     file and watch must have that number at X.
+//  4. W4 Bound. The file is no older than a server keeps its history (FileMost of the engine).
 //
-// Why nothing shown is wrong. Let the histories be the same up to P. The file is the state at P,
-// and a watch from P brings all that came after it, in order: so file and watch together are the
-// state at the version R that the watch has reached. R is X or later (W1), and X is no older than
-// the answer to any own write that the stream has not taken in as an entry. So it is what a list
-// would have been (rule 3), and all arguments about lists hold. Until then nothing is shown, so G1
-// holds, and there is nothing that could be taken back (G5).
-//
-// What is certain of the histories. After a restore from a backup at B < P, the server's versions
-// go on from B. As long as they are below P, W2 finds out. When they have passed P, W3 finds out
-// if an object of the file that is a witness was made or changed after B, or if the numbers
-// differ. A witness that is confirmed proves that B is not older than its version. What nobody
-// finds out: B is younger than the newest version in the file, or the witnesses that are younger
-// have changed again; and between B and P the old history has deleted objects, and the new one has
-// changed others or made as many; or both have written one object at the very same version. What
-// differs then stays as the file has it, until the object changes or the kind is listed: as with a
-// watch that goes on in a new history (rule 8). W4 makes it rare: the restored server has to write
-// as much as the old one did between B and P before the file is too old.
+// File and watch together are the state at a version ≥ X, and X is no older than any own write that
+// the stream has not taken in. So they are what a list would be (3). Until then nothing is shown
+// (G1), so nothing is taken back (G5). A restore at B < P stays unnoticed if the server has passed
+// P since, the numbers agree or are not told, and each witness newer than B has changed again or
+// has the same version in both histories. What differs stays as the file has it until the object
+// changes or a list comes. W4 makes that rare.
 package coherence
