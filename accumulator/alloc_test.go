@@ -9,14 +9,14 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // refreshAllocs returns the allocations for one change among many objects, from the event to the
 // struct.
-func refreshAllocs(t *testing.T, objects int, make func(i, version int) stream.Object, target any, q query.Query) float64 {
+func refreshAllocs(t *testing.T, objects int, make func(i, version int) object.Object, target any, q query.Query) float64 {
 	w := worked(t, objects, make, collect.Options{}, target, q)
 	return rounds.Allocs(20, func() {
 		w.change(1)
@@ -29,7 +29,7 @@ func refreshAllocs(t *testing.T, objects int, make func(i, version int) stream.O
 // refreshed are the forms of a field whose allocations do not depend on the number of unchanged
 // objects. Those of a map do: a refresh clones it, a table of a thousand entries at a time.
 var refreshed = map[string]struct {
-	make   func(i, version int) stream.Object
+	make   func(i, version int) object.Object
 	target func() any
 	query  func(q *query.Query)
 }{
@@ -41,14 +41,14 @@ var refreshed = map[string]struct {
 		return &struct{ A []map[string]any }{}
 	}, nil},
 	"with a signal": {typedObject, func() any { return &typedSlice{} }, func(q *query.Query) {
-		q.Signal = func(_, current stream.Object) bool { return current.GetName() != "" }
+		q.Signal = func(_, current object.Object) bool { return current.GetName() != "" }
 	}},
 	"of namespaces": {typedObject, func() any { return &typedSlice{} }, func(q *query.Query) {
 		q.Namespaces = []string{"ns", "other"}
 	}},
 	"a union": {untypedObject, func() any { return &one{} }, func(q *query.Query) {
 		for _, app := range []string{"bench", "other"} {
-			q.AnyOf = append(q.AnyOf, stream.Selection{Labels: labels.SelectorFromSet(labels.Set{"app": app})})
+			q.AnyOf = append(q.AnyOf, object.Selection{Labels: labels.SelectorFromSet(labels.Set{"app": app})})
 		}
 	}},
 }

@@ -21,23 +21,24 @@ import (
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // either returns a query that selects by either of two labels.
 func either(a, b string) query.Query {
 	q := sim.Query("A", "as")
-	q.AnyOf = []stream.Selection{
+	q.AnyOf = []object.Selection{
 		{Labels: labels.SelectorFromSet(labels.Set{a: "yes"})}, {Labels: labels.SelectorFromSet(labels.Set{b: "yes"})},
 	}
 	return q
 }
 
 // readable finds a resource whose field spec.node the client can read.
-func readable(resource string) func(context.Context) (stream.Resource, error) {
+func readable(resource string) func(context.Context) (object.Resource, error) {
 	r := sim.Resource(resource)
 	r.Field = sim.Field
-	return func(context.Context) (stream.Resource, error) { return r, nil }
+	return func(context.Context) (object.Resource, error) { return r, nil }
 }
 
 func TestG4G5OwnWritesThatMoveAnObjectBetweenAlternativesAreShownAtOnce(t *testing.T) {
@@ -123,23 +124,23 @@ func TestAFieldThatOnlyTheServerCanJudgeIsAnErrorThatNamesIt(t *testing.T) {
 		q := either("l", "r")
 		q.AnyOf[1] = selected("spec.node=n1")
 		_, err := New(t.Context(), streams, []query.Query{q}, collect.Options{})
-		require.ErrorIs(t, err, stream.ErrUnjudged)
+		require.ErrorIs(t, err, object.ErrUnjudged)
 		require.ErrorIs(t, err, query.ErrUnfit)
 		assert.ErrorContains(t, err, `"spec.node" of as`)
 		q.Optional = true
 		_, err = New(t.Context(), streams, []query.Query{q}, collect.Options{})
-		require.ErrorIs(t, err, stream.ErrUnjudged)
+		require.ErrorIs(t, err, object.ErrUnjudged)
 
 		q.Resolve = readable("as")
-		for _, form := range []stream.Form{stream.Metadata, stream.Projection{}.Form()} {
+		for _, form := range []object.Form{object.Metadata, object.Projection{}.Form()} {
 			q.Form = form
 			_, err = New(t.Context(), streams, []query.Query{q}, collect.Options{})
 			assert.ErrorContains(t, err, `"spec.node" of as: it does not come with the form of the objects`)
 		}
-		q.Form = stream.Whole
+		q.Form = object.Whole
 		watching(t, streams, collect.Options{}, q)
 		q.AnyOf = q.AnyOf[1:] // the server judges a single one
-		q.Form, q.Resolve = stream.Metadata, sim.Query("A", "as").Resolve
+		q.Form, q.Resolve = object.Metadata, sim.Query("A", "as").Resolve
 		watching(t, streams, collect.Options{}, q)
 		assert.Equal(t, 2, streams.Len())
 	})
@@ -154,12 +155,12 @@ func TestG8WhatDoesNotDecodeIsJudgedByItsMetadata(t *testing.T) {
 		s.Late(time.Hour)
 		st := listener(a, 0).Stage()
 		short := func(kv ...string) *metav1.PartialObjectMetadata {
-			m, err := stream.Shorten(sim.Thing("x", kv...), sim.Resource("as").Kind)
+			m, err := object.Shorten(sim.Thing("x", kv...), sim.Resource("as").Kind)
 			require.NoError(t, err)
 			return m
 		}
-		bad := func(m *metav1.PartialObjectMetadata) stream.Object {
-			return stream.Undecoded(sim.Resource("as"), xKey, "u", "200", m, errors.New("no"))
+		bad := func(m *metav1.PartialObjectMetadata) object.Object {
+			return object.Undecoded(sim.Resource("as"), xKey, "u", "200", m, errors.New("no"))
 		}
 		assert.True(t, st.Matches(bad(short("l", "yes"))))
 		assert.False(t, st.Matches(bad(short("n", "yes"))))

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,6 +15,8 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // benchObject returns a version of an object as a server sends it.
@@ -28,10 +28,10 @@ func benchObject(i, version int) *unstructured.Unstructured {
 }
 
 // untypedObject returns benchObject as an event brings it.
-func untypedObject(i, version int) stream.Object { return benchObject(i, version) }
+func untypedObject(i, version int) object.Object { return benchObject(i, version) }
 
 // typedObject returns the same, decoded into its Go type: one allocation, and its strings.
-func typedObject(i, version int) stream.Object {
+func typedObject(i, version int) object.Object {
 	s := &corev1.Service{}
 	s.Namespace, s.Name = "ns", strconv.Itoa(i)
 	s.UID, s.ResourceVersion = types.UID("uid-"+s.Name), strconv.Itoa(version)
@@ -54,13 +54,13 @@ type workload struct {
 	streams *stream.Set
 	acc     *Accumulator
 	stream  stream.Staging // the first stream of the first query
-	make    func(i, version int) stream.Object
+	make    func(i, version int) object.Object
 	objects int
 	version int
 }
 
 // worked sets up a reader of one query with many objects, and reads once.
-func worked(tb testing.TB, objects int, make func(i, version int) stream.Object, o collect.Options, target any, queries ...query.Query) *workload {
+func worked(tb testing.TB, objects int, make func(i, version int) object.Object, o collect.Options, target any, queries ...query.Query) *workload {
 	tb.Helper()
 	if len(queries) == 0 {
 		queries = []query.Query{sim.Query("A", "as")}
@@ -209,7 +209,7 @@ func BenchmarkRefreshWith(b *testing.B) {
 	})
 	b.Run("signal", func(b *testing.B) {
 		q := sim.Query("A", "as")
-		q.Signal = func(old, current stream.Object) bool { return current.GetName() != "7" }
+		q.Signal = func(old, current object.Object) bool { return current.GetName() != "7" }
 		worked(b, objects, typedObject, collect.Options{}, &typedSlice{}, q).refreshed(b, 1, &typedSlice{})
 	})
 	b.Run("insert and delete", func(b *testing.B) {
@@ -226,7 +226,7 @@ func BenchmarkRefreshWith(b *testing.B) {
 	b.Run("union", func(b *testing.B) {
 		q := sim.Query("A", "as")
 		for _, app := range []string{"bench", "other"} {
-			q.AnyOf = append(q.AnyOf, stream.Selection{Labels: labels.SelectorFromSet(labels.Set{"app": app})})
+			q.AnyOf = append(q.AnyOf, object.Selection{Labels: labels.SelectorFromSet(labels.Set{"app": app})})
 		}
 		var snap one
 		w := worked(b, objects, untypedObject, collect.Options{}, &snap, q)

@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -211,7 +212,7 @@ func TestAnErrorOfOneQueryLeavesAllAsTheyWere(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		a, snap := twoOverOne(t, s, streams)
 		unknown := sim.Query("B", "cs")
-		unknown.Resolve = func(context.Context) (stream.Resource, error) { return stream.Resource{}, errors.New("no such kind") }
+		unknown.Resolve = func(context.Context) (object.Resource, error) { return object.Resource{}, errors.New("no such kind") }
 		assert.ErrorContains(t, a.Replace(t.Context(), over("A", "as", "other"), unknown), `query "B": no such kind`)
 		assert.ErrorIs(t, a.Replace(t.Context(), over("A", "as", "other"), over("C", "cs")), query.ErrUnknownQuery)
 		assert.ErrorContains(t, a.Replace(t.Context(), over("A", "as", "other"), over("A", "as")), "two of that name")

@@ -1,7 +1,6 @@
 package accumulator
 
 import (
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -16,7 +15,7 @@ type content struct {
 }
 
 // Get returns the object from which the snapshot was made for a key.
-func (c *content) Get(key stream.Key) (stream.Object, bool) {
+func (c *content) Get(key object.Key) (object.Object, bool) {
 	if c.table == nil {
 		return nil, false
 	}
@@ -25,7 +24,7 @@ func (c *content) Get(key stream.Key) (stream.Object, bool) {
 }
 
 // Keys calls yield with every key of the table.
-func (c *content) Keys(yield func(stream.Key) bool) {
+func (c *content) Keys(yield func(object.Key) bool) {
 	if c.table == nil {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -36,7 +37,7 @@ func TestG11NoLockIsHeldWhileAnObjectIsConverted(t *testing.T) {
 			assert.False(t, streams.Shares(sim.Thing("y")))
 			assert.NoError(t, a.Ready())
 			assert.Len(t, a.Status(), 1)
-			assert.NotNil(t, streams.Newest(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "x"}, stream.IsWhole))
+			assert.NotNil(t, streams.Newest(sim.Resource("as"), object.Key{Namespace: "ns", Name: "x"}, object.IsWhole))
 		}
 		var snap struct{ A []*nosy }
 		update(t, a, &snap)

@@ -11,9 +11,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -21,6 +18,8 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 func TestG4EveryKindOfDeletionIsShownAtOnceAndNeverTakenBack(t *testing.T) {
@@ -33,7 +32,7 @@ func TestG4EveryKindOfDeletionIsShownAtOnceAndNeverTakenBack(t *testing.T) {
 			t.Run(fmt.Sprint(name, " answered in way ", way), func(t *testing.T) {
 				sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 					o := sim.NewClient(s, streams)
-					s.Put("as", stream.Key{Namespace: "ns", Name: "x"}, sim.Fresh(stream.Key{Namespace: "ns", Name: "x"}, 4))
+					s.Put("as", object.Key{Namespace: "ns", Name: "x"}, sim.Fresh(object.Key{Namespace: "ns", Name: "x"}, 4))
 					a := watching(t, streams, collect.Options{}, q)
 					var snap one
 					synctest.Wait()
@@ -71,7 +70,7 @@ func TestG4ADeletionWhoseEventOvertakesItsAnswerIsNotAskedAbout(t *testing.T) {
 		for verb, way := range map[string]int{"delete": sim.ByStatus, "delete ": sim.ByOldObject, "release": 0} {
 			t.Run(fmt.Sprint(name, " ", verb), func(t *testing.T) {
 				sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-					key := stream.Key{Namespace: "ns", Name: "x"}
+					key := object.Key{Namespace: "ns", Name: "x"}
 					s.Put("as", key, sim.Fresh(key, 4))
 					if verb == "release" { // the last finalizer of a deleted object
 						s.Do("as", key, "finalize", 0)

@@ -14,6 +14,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -28,7 +29,7 @@ func TestG4WhatAnOwnWriteTakesOutOfAllAlternativesIsNotShownThoughTheServerHadTo
 					s.Create("as", sim.Thing("a", "in", "yes"))
 					q := sim.Query("A", "as")
 					q.Resolve = readable("as")
-					q.AnyOf = []stream.Selection{
+					q.AnyOf = []object.Selection{
 						{Labels: labels.SelectorFromSet(labels.Set{"in": "yes"})},
 						{Fields: fields.OneTermEqualSelector("spec.node", "n1")},
 					}
@@ -42,7 +43,7 @@ func TestG4WhatAnOwnWriteTakesOutOfAllAlternativesIsNotShownThoughTheServerHadTo
 					if again {
 						s.Remove("as", "a")
 					}
-					key := stream.Key{Namespace: "ns", Name: "a"}
+					key := object.Key{Namespace: "ns", Name: "a"}
 					r := sim.Resource("as")
 					r.Version = version
 					w := streams.Begin(r, key)

@@ -11,6 +11,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -26,8 +27,8 @@ func TestG11NothingIsLeftThoughTheEndComesDuringStartAndChanges(t *testing.T) {
 				end = streams.Close
 			}
 			a, b := either("l", "r"), sim.Query("B", "bs")
-			b.Refs = []query.Ref{{Query: "A", Names: func(o stream.Object) ([]stream.Key, error) { return []stream.Key{{Name: o.GetName()}}, nil }}}
-			b.Resolve = func(context.Context) (stream.Resource, error) {
+			b.Refs = []query.Ref{{Query: "A", Names: func(o object.Object) ([]object.Key, error) { return []object.Key{{Name: o.GetName()}}, nil }}}
+			b.Resolve = func(context.Context) (object.Resource, error) {
 				go func() {
 					for range n {
 						runtime.Gosched()

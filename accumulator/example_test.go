@@ -14,6 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // still is a source that has one list and never changes.
@@ -38,7 +39,7 @@ func Example() {
 		}})
 	}
 	streams := stream.New(stream.Config{
-		Source: func(stream.Resource, string, stream.Form) stream.Source {
+		Source: func(object.Resource, string, object.Form) stream.Source {
 			return stream.Plain{ListerWatcherWithContext: source}
 		},
 	})
@@ -47,9 +48,9 @@ func Example() {
 	ctx := context.Background()
 	acc, err := accumulator.New(ctx, streams, []query.Query{{
 		Name: "Things", Kind: "things",
-		Resolve: func(context.Context) (stream.Resource, error) {
+		Resolve: func(context.Context) (object.Resource, error) {
 			gvr := schema.GroupVersionResource{Version: "v1", Resource: "things"}
-			return stream.Resource{GroupVersionResource: gvr, Namespaced: true, Storage: "things"}, nil
+			return object.Resource{GroupVersionResource: gvr, Namespaced: true, Storage: "things"}, nil
 		},
 	}}, collect.Options{})
 	if err != nil {

@@ -15,14 +15,15 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // readsNode makes a query's resource one whose objects are selected by the fields that it lists.
 func readsNode(q query.Query, known ...string) query.Query {
-	q.Resolve = func(context.Context) (stream.Resource, error) {
+	q.Resolve = func(context.Context) (object.Resource, error) {
 		r := sim.Resource("as")
-		r.Field = func(o stream.Object, field string) (string, bool) {
+		r.Field = func(o object.Object, field string) (string, bool) {
 			for _, f := range known {
 				if f == field {
 					v, _, _ := unstructured.NestedString(o.(*unstructured.Unstructured).Object, "spec", "node")
@@ -117,9 +118,9 @@ func TestG4AFieldThatCannotBeReadIsSettledByOneListUnlessSomethingElseDecides(t 
 
 func TestTheServerIsNotCorrectedByWhatFieldsReadHere(t *testing.T) {
 	q := selecting(t, "spec.node=n1")
-	q.Resolve = func(context.Context) (stream.Resource, error) {
+	q.Resolve = func(context.Context) (object.Resource, error) {
 		r := sim.Resource("as")
-		r.Field = func(stream.Object, string) (string, bool) { return "wrong", true }
+		r.Field = func(object.Object, string) (string, bool) { return "wrong", true }
 		return r, nil
 	}
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {

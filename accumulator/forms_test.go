@@ -9,9 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,6 +19,8 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // shortSource delivers metadata like a server: the kind is another one, and items of a list have
@@ -29,7 +28,7 @@ import (
 type shortSource struct{ cache.ListerWatcherWithContext }
 
 func shortOf(o runtime.Object, kind string) *metav1.PartialObjectMetadata {
-	short, err := stream.Shorten(o.(stream.Object), metav1.SchemeGroupVersion.WithKind(kind))
+	short, err := object.Shorten(o.(object.Object), metav1.SchemeGroupVersion.WithKind(kind))
 	if err != nil {
 		panic(err)
 	}
@@ -94,13 +93,13 @@ func (w *shortWatch) run() {
 // wholeSource can only deliver whole objects.
 type wholeSource struct{ stream.Plain }
 
-func (wholeSource) Form() stream.Form { return stream.Whole }
+func (wholeSource) Form() object.Form { return object.Whole }
 
 // inForms runs a test in a bubble whose source knows forms.
 func inForms(t *testing.T, config stream.Config, f func(t *testing.T, s *sim.Server, streams *stream.Set)) {
 	var s *sim.Server
-	config.Source = sim.Plain(func(r stream.Resource, namespace string, form stream.Form) cache.ListerWatcherWithContext {
-		if form == stream.Metadata {
+	config.Source = sim.Plain(func(r object.Resource, namespace string, form object.Form) cache.ListerWatcherWithContext {
+		if form == object.Metadata {
 			return shortSource{s.Source(r, namespace, form)}
 		}
 		return s.Source(r, namespace, form)
@@ -118,7 +117,7 @@ type brief struct {
 
 func metadataQuery() query.Query {
 	q := sim.Query("A", "as")
-	q.Form = stream.Metadata
+	q.Form = object.Metadata
 	return q
 }
 
@@ -166,7 +165,7 @@ func TestG4AnOwnWriteMovesMetadataInAndOutOfAQueryThoughTheWatchIsLate(t *testin
 	inForms(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		q := metadataQuery()
 		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
-		q.Transform = func(o stream.Object) error { o.SetLabels(nil); return nil }
+		q.Transform = func(o object.Object) error { o.SetLabels(nil); return nil }
 		acc := watching(t, streams, collect.Options{}, q)
 		synctest.Wait()
 		var snap brief
@@ -226,7 +225,7 @@ func TestAPredicateJudgesMetadata(t *testing.T) {
 
 func TestTheStatusSaysWhereWholeObjectsAreShortenedHere(t *testing.T) {
 	var s *sim.Server
-	config := stream.Config{Source: func(r stream.Resource, namespace string, form stream.Form) stream.Source {
+	config := stream.Config{Source: func(r object.Resource, namespace string, form object.Form) stream.Source {
 		return wholeSource{stream.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}}
 	}}
 	sim.Bubble(t, config, func(t *testing.T, fresh *sim.Server, streams *stream.Set) {

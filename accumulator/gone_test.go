@@ -12,21 +12,20 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 func TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack(t *testing.T) {
 	for _, optional := range []bool{false, true} {
 		var gone atomic.Bool
-		config := stream.Config{Gone: func(context.Context, stream.Resource, string, error) bool { return gone.Load() }}
+		config := stream.Config{Gone: func(context.Context, object.Resource, string, error) bool { return gone.Load() }}
 		sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 			q := sim.Query("A", "as")
 			q.Optional = optional
@@ -61,7 +60,7 @@ func TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack(t *testing.T) {
 }
 
 func TestG8AnOptionalKindWhoseFirstListFindsItGoneHoldsNothingUp(t *testing.T) {
-	config := stream.Config{Gone: func(context.Context, stream.Resource, string, error) bool { return true }}
+	config := stream.Config{Gone: func(context.Context, object.Resource, string, error) bool { return true }}
 	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		q := sim.Query("B", "bs")
 		q.Optional = true
@@ -86,7 +85,7 @@ func TestG8AnOptionalKindWhoseFirstListFindsItGoneHoldsNothingUp(t *testing.T) {
 }
 
 func TestG8ANamespaceThatIsGoneTakesItsObjectsThoughItsListIsForbidden(t *testing.T) {
-	config := stream.Config{Gone: func(_ context.Context, _ stream.Resource, ns string, err error) bool {
+	config := stream.Config{Gone: func(_ context.Context, _ object.Resource, ns string, err error) bool {
 		return ns == "n1" && apierrors.IsForbidden(err)
 	}}
 	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
@@ -113,7 +112,7 @@ func servedAs(served string) (query.Query, *atomic.Value) {
 	var version atomic.Value
 	version.Store(served)
 	q := sim.Query("A", "as")
-	q.Resolve = func(context.Context) (stream.Resource, error) {
+	q.Resolve = func(context.Context) (object.Resource, error) {
 		r := sim.Resource("as")
 		r.Version = version.Load().(string)
 		return r, nil
@@ -207,7 +206,7 @@ func theWatchBrings(s *sim.Server, t *testing.T, a *Accumulator, snap *one) {
 
 func TestG8AnOptionalKindThatGoesOrComesEmptyIsNews(t *testing.T) {
 	var gone atomic.Bool
-	config := stream.Config{Gone: func(context.Context, stream.Resource, string, error) bool { return gone.Load() }}
+	config := stream.Config{Gone: func(context.Context, object.Resource, string, error) bool { return gone.Load() }}
 	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		q := sim.Query("A", "as")
 		q.Optional = true
@@ -238,7 +237,7 @@ func TestG8AnOptionalKindThatGoesOrComesEmptyIsNews(t *testing.T) {
 }
 
 func TestG4AnOwnWriteOfAKindThatWasGoneIsShownBeforeItsWatchIsBack(t *testing.T) {
-	config := stream.Config{Gone: func(context.Context, stream.Resource, string, error) bool { return true }}
+	config := stream.Config{Gone: func(context.Context, object.Resource, string, error) bool { return true }}
 	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		q := sim.Query("A", "as")
 		q.Optional = true
@@ -287,7 +286,7 @@ func TestG8AnOptionalQueryThatWasShownAndMayNoLongerBeReadIsNotAbsent(t *testing
 func TestG8AnOptionalQueryByNamespacesThatMayNotBeReadHoldsNothingUp(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		q := sim.Query("A", "as")
-		q.Optional, q.Spaces = true, &query.Spaces{Resolve: func(context.Context) (stream.Resource, error) {
+		q.Optional, q.Spaces = true, &query.Spaces{Resolve: func(context.Context) (object.Resource, error) {
 			r := sim.Resource("spaces")
 			r.Namespaced = false
 			return r, nil
@@ -324,7 +323,7 @@ func TestAnOptionalKindThatComesAndDoesNotFitItsQueryIsAnErrorInTheStatusUntilIt
 		says(query.ErrNotServed)
 		q := sim.Query("A", "as")
 		q.Optional = true
-		q.Resolve = func(context.Context) (stream.Resource, error) { return sim.Resource("as"), *answer.Load() }
+		q.Resolve = func(context.Context) (object.Resource, error) { return sim.Resource("as"), *answer.Load() }
 		s.Create("as", sim.Thing("x"))
 		a := watching(t, streams, collect.Options{}, q)
 		require.True(t, signalled(a))

@@ -13,9 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,6 +20,8 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -343,7 +342,7 @@ func TestG11CancellingOrClosingEndsEverything(t *testing.T) {
 func TestG11AFailingNewLeavesNothingBehind(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		bad := sim.Query("B", "bs")
-		bad.Resolve = func(context.Context) (stream.Resource, error) { return stream.Resource{}, query.ErrNotServed }
+		bad.Resolve = func(context.Context) (object.Resource, error) { return object.Resource{}, query.ErrNotServed }
 		_, err := New(t.Context(), streams, []query.Query{sim.Query("A", "as"), bad}, collect.Options{})
 		assert.ErrorContains(t, err, `query "B"`)
 		assert.ErrorIs(t, err, query.ErrNotServed)

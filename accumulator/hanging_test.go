@@ -14,18 +14,19 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // hanging is a query whose kind is looked for until a channel is closed.
 func hanging(q query.Query, until <-chan struct{}) query.Query {
 	found := q.Resolve
-	q.Resolve = func(ctx context.Context) (stream.Resource, error) {
+	q.Resolve = func(ctx context.Context) (object.Resource, error) {
 		select {
 		case <-until:
 			return found(ctx)
 		case <-ctx.Done():
-			return stream.Resource{}, ctx.Err()
+			return object.Resource{}, ctx.Err()
 		}
 	}
 	return q
@@ -111,9 +112,9 @@ func TestG8AnOptionalKindThatIsLookedForInVainDelaysNeitherChangesNorHelp(t *tes
 		c := sim.Query("C", "cs")
 		again := hanging(c, never).Resolve
 		c.Optional = true
-		c.Resolve = func(ctx context.Context) (stream.Resource, error) {
+		c.Resolve = func(ctx context.Context) (object.Resource, error) {
 			if asked.Add(1) == 1 {
-				return stream.Resource{}, errors.Join(query.ErrNotServed)
+				return object.Resource{}, errors.Join(query.ErrNotServed)
 			}
 			return again(ctx)
 		}

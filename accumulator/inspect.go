@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/kates-go/kates/internal/engine/collect"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -13,19 +13,19 @@ func (a *Accumulator) Inspect() collect.Inspection { return a.collector.Inspect(
 
 // Names returns the names of the objects of a query that the last snapshot has, or leaves out, in
 // order. It returns nil if there is no such query.
-func (a *Accumulator) Names(query string) []stream.Key {
+func (a *Accumulator) Names(query string) []object.Key {
 	f := a.named(query)
 	if f == nil {
 		return nil
 	}
 	a.tables.Lock()
 	defer a.tables.Unlock()
-	return slices.AppendSeq(make([]stream.Key, 0), f.Shown.Keys)
+	return slices.AppendSeq(make([]object.Key, 0), f.Shown.Keys)
 }
 
 // Examine returns what there is of an object of a query. It returns false if there is no such
 // query.
-func (a *Accumulator) Examine(query string, key stream.Key) (collect.Examined, bool) {
+func (a *Accumulator) Examine(query string, key object.Key) (collect.Examined, bool) {
 	f := a.named(query)
 	e, ok := a.collector.Examine(query, key)
 	if f == nil || !ok {
@@ -56,10 +56,10 @@ func (a *Accumulator) named(query string) *field {
 func (r *Reader) Inspect() collect.Inspection { return r.collector.Inspect() }
 
 // Names returns the names of the objects that the reader's streams show, in order.
-func (r *Reader) Names(query string) []stream.Key { return r.collector.Names(query) }
+func (r *Reader) Names(query string) []object.Key { return r.collector.Names(query) }
 
 // Examine returns what there is of an object.
-func (r *Reader) Examine(query string, key stream.Key) (collect.Examined, bool) {
+func (r *Reader) Examine(query string, key object.Key) (collect.Examined, bool) {
 	e, ok := r.collector.Examine(query, key)
 	if ok {
 		e.Shown = r.get(key)

@@ -13,6 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -79,7 +80,7 @@ func TestG4G6AnOwnDeletionEndsByAnEventThatHasTheStoredVersion(t *testing.T) {
 		for _, late := range []time.Duration{0, 10 * second} {
 			t.Run(fmt.Sprint("answered in way ", way, ", its event after ", late), func(t *testing.T) {
 				lastStates(t, sim.Query("A", "as"), func(t *testing.T, o sim.Client, a *Accumulator, snap *one) {
-					key := stream.Key{Namespace: "ns", Name: "x"}
+					key := object.Key{Namespace: "ns", Name: "x"}
 					o.Send(t, "as", "x", "update", 0)
 					o.Late(late)
 					w := o.Streams.Begin(sim.Resource("as"), key)

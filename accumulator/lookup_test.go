@@ -12,10 +12,11 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
-var xKey = stream.Key{Namespace: "ns", Name: "x"}
+var xKey = object.Key{Namespace: "ns", Name: "x"}
 
 // lookedUp returns the result of a look-up: a version, "none" or "unknown".
 func lookedUp(streams *stream.Set, part stream.Part) string {
@@ -79,12 +80,12 @@ func TestALookupGoesByStreamsThatHoldWhatIsAskedFor(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		s.Create("as", sim.Thing("x", "in", "yes"))
 		changed := sim.Query("A", "as")
-		changed.Transform = func(o stream.Object) error { o.SetLabels(nil); return nil }
+		changed.Transform = func(o object.Object) error { o.SetLabels(nil); return nil }
 		watching(t, streams, collect.Options{}, changed)
 		synctest.Wait()
 		assert.Equal(t, []string{"unknown", "unknown", "101"}, []string{lookedUp(streams, stream.All), lookedUp(streams, stream.Meta), lookedUp(streams, stream.Version)})
 		short := sim.Query("A", "as")
-		short.Form = stream.Metadata
+		short.Form = object.Metadata
 		watching(t, streams, collect.Options{}, short)
 		synctest.Wait()
 		assert.Equal(t, []string{"unknown", "101", "101"}, []string{lookedUp(streams, stream.All), lookedUp(streams, stream.Meta), lookedUp(streams, stream.Version)})
@@ -127,7 +128,7 @@ func TestALookupTellsNothingBeforeTheFirstListNorWhileOwnWritesAreGivenUp(t *tes
 		s.Create("as", sim.Thing("x"))
 		s.ListDelay = func(string) time.Duration { return time.Second }
 		told := func() []string {
-			_, known := streams.Lookup(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "none"}, stream.All)
+			_, known := streams.Lookup(sim.Resource("as"), object.Key{Namespace: "ns", Name: "none"}, stream.All)
 			_, listed := streams.List(sim.Resource("as"), "ns", labels.Everything(), stream.All)
 			return []string{lookedUp(streams, stream.All), fmt.Sprint(known), fmt.Sprint(listed)}
 		}
@@ -196,7 +197,7 @@ func TestG5ALookupDoesNotTellWhatAStreamOfAnotherFormHasShownToBeOld(t *testing.
 		assert.Equal(t, "unknown", lookedUp(streams, stream.All))
 		s.Remove("as", "x")
 		short := sim.Query("A", "as")
-		short.Form = stream.Metadata
+		short.Form = object.Metadata
 		watching(t, streams, collect.Options{}, short)
 		synctest.Wait()
 		assert.Equal(t, []string{"none", "none"}, []string{lookedUp(streams, stream.All), lookedUp(streams, stream.Known)})

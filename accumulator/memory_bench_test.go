@@ -9,6 +9,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -26,7 +27,7 @@ func heapInUse() uint64 {
 func BenchmarkMemory(b *testing.B) {
 	const objects = 50_000
 	for name, form := range map[string]struct {
-		make   func(i, version int) stream.Object
+		make   func(i, version int) object.Object
 		target func() any
 	}{
 		"typed":             {typedObject, func() any { return &typedSlice{} }},
@@ -37,7 +38,7 @@ func BenchmarkMemory(b *testing.B) {
 		for _, readers := range []int{0, 1, 3} {
 			b.Run(fmt.Sprintf("%s/readers=%d", name, readers), func(b *testing.B) {
 				for b.Loop() {
-					all := make([]stream.Object, objects)
+					all := make([]object.Object, objects)
 					for i := range all {
 						all[i] = form.make(i, 1001+i)
 					}

@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
@@ -20,7 +18,9 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // model is the simulated server, its clients, and what the test knows about them.
@@ -49,11 +49,11 @@ type model struct {
 
 type storedKey struct {
 	resource string
-	stream.Key
+	object.Key
 }
 
 var (
-	modelKeys      = []stream.Key{{Namespace: "ns1", Name: "a"}, {Namespace: "ns1", Name: "b"}, {Namespace: "ns2", Name: "a"}}
+	modelKeys      = []object.Key{{Namespace: "ns1", Name: "a"}, {Namespace: "ns1", Name: "b"}, {Namespace: "ns2", Name: "a"}}
 	modelResources = []string{"as", "bs"}
 )
 
@@ -62,8 +62,8 @@ var (
 const modelStride = 12
 
 // selected returns a selection by fields.
-func selected(by string) stream.Selection {
-	return stream.Selection{Fields: fields.ParseSelectorOrDie(by)}
+func selected(by string) object.Selection {
+	return object.Selection{Fields: fields.ParseSelectorOrDie(by)}
 }
 
 // modelQueries returns the queries of readers: with and without selectors, with selectors that
@@ -75,26 +75,26 @@ func modelQueries(m *model) []query.Query {
 	node := fields.OneTermEqualSelector("spec.node", "n1")
 	all := []query.Query{{}, {Labels: in}, {Fields: node}, {Namespace: "ns1"}, {Labels: in, Fields: node}, {}, {}, {Labels: in}}
 	all = append(all,
-		query.Query{AnyOf: []stream.Selection{{Labels: in}, {Fields: node}}},
-		query.Query{AnyOf: []stream.Selection{{Labels: in}, {Labels: out}}},
-		query.Query{AnyOf: []stream.Selection{{}, {Labels: in}}},
-		query.Query{AnyOf: []stream.Selection{{Labels: in}, {Labels: labels.SelectorFromSet(labels.Set{"in": "never"})}}},
+		query.Query{AnyOf: []object.Selection{{Labels: in}, {Fields: node}}},
+		query.Query{AnyOf: []object.Selection{{Labels: in}, {Labels: out}}},
+		query.Query{AnyOf: []object.Selection{{}, {Labels: in}}},
+		query.Query{AnyOf: []object.Selection{{Labels: in}, {Labels: labels.SelectorFromSet(labels.Set{"in": "never"})}}},
 		query.Query{Namespaces: []string{"ns1", "ns2"}},
-		query.Query{Namespaces: []string{"ns2", "ns1"}, AnyOf: []stream.Selection{{Fields: node}, {Labels: in}}},
+		query.Query{Namespaces: []string{"ns2", "ns1"}, AnyOf: []object.Selection{{Fields: node}, {Labels: in}}},
 		query.Query{Namespaces: []string{"ns2", "ns1"}, Labels: in},
-		query.Query{Spaces: &query.Spaces{Resolve: func(context.Context) (stream.Resource, error) {
+		query.Query{Spaces: &query.Spaces{Resolve: func(context.Context) (object.Resource, error) {
 			r := sim.Resource("namespaces")
 			r.Namespaced = false
 			return r, nil
 		}}},
 		query.Query{Namespaces: []string{"ns1"}},
 		// Names and namespaces that overlap, and some that do not.
-		query.Query{AnyOf: []stream.Selection{selected("metadata.namespace=ns1,metadata.name=a"), selected("metadata.namespace=ns2")}},
-		query.Query{AnyOf: []stream.Selection{selected("metadata.name=a"), selected("metadata.namespace=ns1,metadata.name=b"), {Labels: in, Fields: selected("metadata.namespace=ns1,metadata.name=a").Fields}}},
-		query.Query{AnyOf: []stream.Selection{selected("metadata.name=a,spec.node=n1"), {Labels: in, Fields: selected("metadata.name=a").Fields}, selected("metadata.name=b")}},
-		query.Query{Namespaces: []string{"ns1", "ns2"}, Fields: node, AnyOf: []stream.Selection{selected("metadata.name=a"), {Labels: out}, {Labels: in}}},
-		query.Query{Namespace: "ns1", AnyOf: []stream.Selection{selected("metadata.name=b"), {Fields: node}}},
-		query.Query{AnyOf: []stream.Selection{{Labels: in}, {Fields: node}, selected("metadata.name=a,spec.node!=n1")}},
+		query.Query{AnyOf: []object.Selection{selected("metadata.namespace=ns1,metadata.name=a"), selected("metadata.namespace=ns2")}},
+		query.Query{AnyOf: []object.Selection{selected("metadata.name=a"), selected("metadata.namespace=ns1,metadata.name=b"), {Labels: in, Fields: selected("metadata.namespace=ns1,metadata.name=a").Fields}}},
+		query.Query{AnyOf: []object.Selection{selected("metadata.name=a,spec.node=n1"), {Labels: in, Fields: selected("metadata.name=a").Fields}, selected("metadata.name=b")}},
+		query.Query{Namespaces: []string{"ns1", "ns2"}, Fields: node, AnyOf: []object.Selection{selected("metadata.name=a"), {Labels: out}, {Labels: in}}},
+		query.Query{Namespace: "ns1", AnyOf: []object.Selection{selected("metadata.name=b"), {Fields: node}}},
+		query.Query{AnyOf: []object.Selection{{Labels: in}, {Fields: node}, selected("metadata.name=a,spec.node!=n1")}},
 	)
 	for i := range all {
 		resource := sim.Resource(modelResources[0])
@@ -108,7 +108,7 @@ func modelQueries(m *model) []query.Query {
 			resource.Field = sim.Field
 		}
 		all[i].Kind = resource.Version + resource.GroupVersionResource.Resource
-		all[i].Resolve = func(context.Context) (stream.Resource, error) { return m.inServed(resource), nil }
+		all[i].Resolve = func(context.Context) (object.Resource, error) { return m.inServed(resource), nil }
 	}
 	return all
 }
@@ -259,7 +259,7 @@ func (m *model) do(s sim.Step) (done bool, err error) {
 
 // own writes as this client. The answer comes at once or later, or never. It reports whether the
 // server did anything.
-func (m *model) own(resource string, key stream.Key, verb string, s sim.Step) bool {
+func (m *model) own(resource string, key object.Key, verb string, s sim.Step) bool {
 	w := m.streams.Begin(m.inServed(sim.Resource(resource)), key)
 	a, ok := m.Server.Do(resource, key, verb, s.A+s.B+s.C)
 	if !ok || s.A == 0 { // refused, or the connection is lost

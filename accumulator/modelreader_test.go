@@ -43,7 +43,7 @@ type modelReader struct {
 	notes   notes
 
 	waiting []modelChange                     // not shown yet
-	past    map[storedSlot]map[stream.Key]int // since, of slots that showed another resource then
+	past    map[storedSlot]map[object.Key]int // since, of slots that showed another resource then
 	wanted  [3]query.Query
 	changes int // how many queries were replaced
 }
@@ -54,9 +54,9 @@ type slot struct {
 	filters  []sim.Filter // of its watches; an object is in one of them at least
 	// since is, for each object, the earliest version of the server at which everything that was
 	// shown of it so far may have been true. It never goes back (G5).
-	since   map[stream.Key]int
-	replay  map[stream.Key]stream.Object // the deltas, applied
-	least   map[stream.Key]int           // the position of its latest watch at the last Update
+	since   map[object.Key]int
+	replay  map[object.Key]object.Object // the deltas, applied
+	least   map[object.Key]int           // the position of its latest watch at the last Update
 	free    bool                         // a stream need not show anything new now (G3)
 	anew    bool                         // the query was replaced, and this is its first snapshot
 	removed bool                         // and the one that is added in its place is not shown yet
@@ -77,18 +77,18 @@ func (r *modelReader) field(i int) *field {
 	return nil
 }
 
-func newSlot(r stream.Resource, q query.Query) *slot {
-	s := &slot{resource: r.Resource, since: map[stream.Key]int{}, replay: map[stream.Key]stream.Object{}}
+func newSlot(r object.Resource, q query.Query) *slot {
+	s := &slot{resource: r.Resource, since: map[object.Key]int{}, replay: map[object.Key]object.Object{}}
 	namespaces, anyOf := q.Namespaces, q.AnyOf
 	if namespaces == nil {
 		namespaces = []string{q.Namespace}
 	}
 	if anyOf == nil {
-		anyOf = []stream.Selection{{}}
+		anyOf = []object.Selection{{}}
 	}
 	for _, ns := range namespaces {
 		for _, one := range anyOf {
-			one = stream.Selection{Labels: q.Labels, Fields: q.Fields}.And(one)
+			one = object.Selection{Labels: q.Labels, Fields: q.Fields}.And(one)
 			f := sim.Filter{Namespace: ns, Labels: labels.Everything(), Fields: fields.Everything(), Shard: q.Shard}
 			if one.Labels != nil {
 				f.Labels = one.Labels
@@ -109,7 +109,7 @@ func (s *slot) shows(u *unstructured.Unstructured) bool {
 
 // covers reports whether an object of that name may be in the query. A stream of the query that is
 // to replace it may cover more.
-func (s *slot) covers(key stream.Key) bool {
+func (s *slot) covers(key object.Key) bool {
 	return slices.ContainsFunc(s.filters, func(f sim.Filter) bool {
 		return (f.Namespace == "" || f.Namespace == key.Namespace) && f.Shard.HasNamespace(key.Namespace)
 	})
@@ -117,7 +117,7 @@ func (s *slot) covers(key stream.Key) bool {
 
 // delivered notes how far the watches of a query have come. An object is in one of them.
 func (s *slot) delivered(f *field, shown bool) {
-	s.least, s.free = map[stream.Key]int{}, false
+	s.least, s.free = map[object.Key]int{}, false
 	for _, l := range f.Query.Listeners() {
 		st := l.State()
 		rev := sim.Revision(st.PositionRV)
@@ -142,7 +142,7 @@ type call struct {
 }
 
 // update reads once, and compares the result with the server's history. A gate may hold it up.
-func (m *model) update(r *modelReader, key stream.Key, s sim.Step) (done bool, err error) {
+func (m *model) update(r *modelReader, key object.Key, s sim.Step) (done bool, err error) {
 	if r.running != nil {
 		return false, nil
 	}
@@ -300,7 +300,7 @@ func (s *slot) same(old, now []*unstructured.Unstructured, changed bool) error {
 		return fmt.Errorf("G7: the deltas give %d objects, the snapshot has %d", len(s.replay), len(now))
 	}
 	for i, o := range now {
-		if s.replay[object.KeyOf(o)] != stream.Object(o) {
+		if s.replay[object.KeyOf(o)] != object.Object(o) {
 			return fmt.Errorf("G7: the deltas do not give %s", sim.Describe(o))
 		}
 		if i > 0 && object.KeyOf(now[i-1]).String() >= object.KeyOf(o).String() {
@@ -313,7 +313,7 @@ func (s *slot) same(old, now []*unstructured.Unstructured, changed bool) error {
 // true finds for each object a moment in the server's history at which it was as shown. The
 // moment is no earlier than what was shown before, what the watch has delivered, and own writes.
 func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[storedKey]int) error {
-	got := map[stream.Key]*unstructured.Unstructured{}
+	got := map[object.Key]*unstructured.Unstructured{}
 	for _, o := range now {
 		got[object.KeyOf(o)] = o
 		if err := m.Showed(s.resource, o); err != nil {
@@ -336,7 +336,7 @@ func (s *slot) true(m *model, now []*unstructured.Unstructured, written map[stor
 }
 
 // moment returns the first version, from least on, at which the query had the object as shown.
-func (s *slot) moment(m *sim.Server, key stream.Key, shown *unstructured.Unstructured, least int) (int, bool) {
+func (s *slot) moment(m *sim.Server, key object.Key, shown *unstructured.Unstructured, least int) (int, bool) {
 	return m.Moment(s.resource, key, least, func(o *unstructured.Unstructured) bool {
 		if !s.shows(o) {
 			return shown == nil
@@ -372,7 +372,7 @@ func (r *modelReader) atRest() error {
 		if len(s.replay) != want {
 			return fmt.Errorf("query %s shows %d objects, the server has %d", st.Name, len(s.replay), want)
 		}
-		s.least, s.free = map[stream.Key]int{}, false
+		s.least, s.free = map[object.Key]int{}, false
 		for _, key := range modelKeys {
 			s.least[key] = rev
 		}

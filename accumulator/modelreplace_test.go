@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -154,7 +154,7 @@ func (r *modelReader) adopt(c modelChange) {
 		r.queries[i], r.slots[i] = q, newSlot(resource, q)
 		r.slots[i].replay, r.slots[i].anew = old.replay, true
 		if r.past == nil {
-			r.past = map[storedSlot]map[stream.Key]int{}
+			r.past = map[storedSlot]map[object.Key]int{}
 		}
 		r.past[storedSlot{i, old.resource}] = old.since
 		if since := r.past[storedSlot{i, resource.Resource}]; since != nil {

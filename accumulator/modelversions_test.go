@@ -1,12 +1,12 @@
 package accumulator
 
-import "github.com/kates-go/kates/internal/engine/stream"
+import "github.com/kates-go/kates/internal/object"
 
 // modelVersions are the versions in which the model serves its resources.
 var modelVersions = []string{"v1", "v2"}
 
 // inServed returns a resource as discovery says it is served now.
-func (m *model) inServed(r stream.Resource) stream.Resource {
+func (m *model) inServed(r object.Resource) object.Resource {
 	if r.Version == modelVersions[0] {
 		m.truth.Lock()
 		r.Version = modelVersions[m.prefer]

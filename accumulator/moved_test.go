@@ -19,6 +19,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -50,7 +51,7 @@ func TestG5AReaderDoesNotShowWhatWasDeletedSinceItsKindMovedToAnotherVersion(t *
 		var off atomic.Bool
 		var version atomic.Value
 		version.Store("v1")
-		config := stream.Config{Source: sim.Plain(func(r stream.Resource, ns string, f stream.Form) cache.ListerWatcherWithContext {
+		config := stream.Config{Source: sim.Plain(func(r object.Resource, ns string, f object.Form) cache.ListerWatcherWithContext {
 			lw := s.Source(r, ns, f)
 			if r.Version == "v1" {
 				return unserved{lw, &off}
@@ -60,7 +61,7 @@ func TestG5AReaderDoesNotShowWhatWasDeletedSinceItsKindMovedToAnotherVersion(t *
 		streams := stream.New(config)
 		defer streams.Close()
 		q := sim.Query("A", "as")
-		q.Resolve = func(context.Context) (stream.Resource, error) {
+		q.Resolve = func(context.Context) (object.Resource, error) {
 			r := sim.Resource("as")
 			r.Version = version.Load().(string)
 			return r, nil
@@ -81,7 +82,7 @@ func TestG5AReaderDoesNotShowWhatWasDeletedSinceItsKindMovedToAnotherVersion(t *
 		}
 		s.Remove("as", "x")
 		synctest.Wait()
-		assert.Nil(t, r.Get(stream.Key{Namespace: "ns", Name: "x"}))
+		assert.Nil(t, r.Get(object.Key{Namespace: "ns", Name: "x"}))
 		assert.Empty(t, r.List("", nil))
 	})
 }

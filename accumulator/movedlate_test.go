@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -42,7 +43,7 @@ func newTwoVersions() *twoVersions {
 	return v
 }
 
-func (v *twoVersions) source(r stream.Resource, ns string, f stream.Form) cache.ListerWatcherWithContext {
+func (v *twoVersions) source(r object.Resource, ns string, f object.Form) cache.ListerWatcherWithContext {
 	lw := versioned{v.Source(r, ns, f), v, r.Version}
 	if r.Version == "v1" {
 		return unserved{lw, &v.gone}
@@ -53,7 +54,7 @@ func (v *twoVersions) source(r stream.Resource, ns string, f stream.Form) cache.
 // of has a query be of a version. With "" it is of the one that is served.
 func (v *twoVersions) of(version string, q query.Query) query.Query {
 	resource := q.Kind
-	q.Resolve = func(context.Context) (stream.Resource, error) {
+	q.Resolve = func(context.Context) (object.Resource, error) {
 		r := sim.Resource(resource)
 		switch {
 		case version != "":
@@ -103,7 +104,7 @@ func TestG5AnotherVersionsWatchThatIsLateTakesNothingBack(t *testing.T) {
 	for what, change := range map[string]func(*query.Query){
 		"one watch":          func(*query.Query) {},
 		"several namespaces": func(q *query.Query) { q.Namespaces = []string{"ns", "other"} },
-		"a union":            func(q *query.Query) { q.AnyOf = []stream.Selection{{Labels: inYes}, {Labels: no}} },
+		"a union":            func(q *query.Query) { q.AnyOf = []object.Selection{{Labels: inYes}, {Labels: no}} },
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -156,7 +157,7 @@ func TestG2AWatchOfAnotherVersionThatSaysNothingTakesOver(t *testing.T) {
 		var snap one
 		update(t, a, &snap)
 		v.late.Store(int64(24 * time.Hour))
-		v.Put("bs", stream.Key{Namespace: "ns", Name: "z"}, sim.Thing("z")) // a newer version
+		v.Put("bs", object.Key{Namespace: "ns", Name: "z"}, sim.Thing("z")) // a newer version
 		v.Bookmarks()
 		synctest.Wait()
 		v.end()

@@ -16,6 +16,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -96,14 +97,14 @@ func TestG4OwnWritesMoveObjectsIntoAndOutOfAPart(t *testing.T) {
 func TestQuietOwnWritesOfOtherObjectsDoNotSignalAPart(t *testing.T) {
 	sharing(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		var woken int
-		l, err := streams.Join(sim.Resource("as"), stream.Spec{Selection: stream.Selection{Labels: inYes}},
+		l, err := streams.Join(sim.Resource("as"), object.Spec{Selection: object.Selection{Labels: inYes}},
 			stream.ListenOptions{PerKey: true, QuietOwn: true, Wake: func() { woken++ }})
 		require.NoError(t, err)
 		defer l.Close()
 		require.Len(t, l.Take().Changes, 2)
 		for name, worth := range map[string]int{"b": 0, "a": 1} {
 			woken = 0
-			w := streams.Begin(sim.Resource("as"), stream.Key{Namespace: "ns", Name: name})
+			w := streams.Begin(sim.Resource("as"), object.Key{Namespace: "ns", Name: name})
 			s.Touch("as", name, 1) // somebody else's, while an own write is under way that then fails
 			synctest.Wait()
 			w.Abandon()
@@ -147,7 +148,7 @@ func TestANamespaceIsServedByAWatchOfAll(t *testing.T) {
 func TestMetadataIsServedByAWatchOfWholeObjects(t *testing.T) {
 	sharing(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		q := sim.Query("A", "as")
-		q.Form = stream.Metadata
+		q.Form = object.Metadata
 		a := watching(t, streams, collect.Options{}, q)
 		require.True(t, signalled(a))
 		var snap, again struct {
@@ -162,7 +163,7 @@ func TestMetadataIsServedByAWatchOfWholeObjects(t *testing.T) {
 		assert.Equal(t, []string{"~b"}, told(update(t, a, &again)))
 		assert.Same(t, snap.A[0], again.A[0], "one version is one pointer")
 		l := listener(a, 0)
-		b := stream.Key{Namespace: "ns", Name: "b"}
+		b := object.Key{Namespace: "ns", Name: "b"}
 		assert.Same(t, l.Get(b), l.Get(b))
 		assert.Same(t, again.A[1], l.Get(b))
 		assert.Equal(t, "metadata of a wider watch", a.Status()[0].Form)
@@ -175,7 +176,7 @@ func TestAnObjectThatDoesNotDecodeIsInvalidWhereItIsSelected(t *testing.T) {
 		s.Create("as", sim.Thing("broken", "bad", "yes"))
 		s.Create("as", sim.Thing("selected", "bad", "yes", "in", "yes"))
 		q := sim.Query("A", "as")
-		q.Form = stream.Typed
+		q.Form = object.Typed
 		wide := watching(t, streams, collect.Options{}, q)
 		require.True(t, signalled(wide))
 		q.Labels = inYes
@@ -186,7 +187,7 @@ func TestAnObjectThatDoesNotDecodeIsInvalidWhereItIsSelected(t *testing.T) {
 		assert.Equal(t, "selected", r.Invalid[0].Object.GetName())
 
 		m := sim.Query("A", "as")
-		m.Form = stream.Metadata
+		m.Form = object.Metadata
 		short := watching(t, streams, collect.Options{}, m)
 		require.True(t, signalled(short))
 		var snap struct {
@@ -205,12 +206,12 @@ func TestAQueryHasAWatchOfItsOwnWhereNoOtherIsSure(t *testing.T) {
 	readable := sim.Resource("as")
 	readable.Field = sim.Field
 	fielded := sim.Query("A", "as")
-	fielded.Resolve = func(context.Context) (stream.Resource, error) { return readable, nil }
-	fielded.AnyOf = []stream.Selection{{Labels: inYes}, {Fields: node.Fields}}
+	fielded.Resolve = func(context.Context) (object.Resource, error) { return readable, nil }
+	fielded.AnyOf = []object.Selection{{Labels: inYes}, {Fields: node.Fields}}
 	changed := labelled()
-	changed.Transform = func(stream.Object) error { return nil }
+	changed.Transform = func(object.Object) error { return nil }
 	typed := labelled()
-	typed.Form = stream.Typed
+	typed.Form = object.Typed
 	for what, c := range map[string]struct {
 		query query.Query
 		own   int

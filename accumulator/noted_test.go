@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -71,7 +72,7 @@ func readTwo(t *testing.T, streams *stream.Set, o collect.Options, queries ...qu
 func unionQuery() query.Query {
 	q := sim.Query("A", "as")
 	for _, app := range []string{"x", "y"} {
-		q.AnyOf = append(q.AnyOf, stream.Selection{Labels: labels.SelectorFromSet(labels.Set{"app": app})})
+		q.AnyOf = append(q.AnyOf, object.Selection{Labels: labels.SelectorFromSet(labels.Set{"app": app})})
 	}
 	return q
 }
@@ -110,7 +111,7 @@ func TestAQueryWhoseKindIsNotServedIsAtRest(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *stream.Set) {
 		absent := sim.Query("A", "none")
 		absent.Optional = true
-		absent.Resolve = func(context.Context) (stream.Resource, error) { return stream.Resource{}, query.ErrNotServed }
+		absent.Resolve = func(context.Context) (object.Resource, error) { return object.Resource{}, query.ErrNotServed }
 		a, snap := readTwo(t, streams, collect.Options{}, absent, sim.Query("B", "bs"))
 		assert.True(t, quiet(t, a, snap))
 	})
@@ -120,7 +121,7 @@ func TestAQueryWhoseKindIsNotServedIsAtRest(t *testing.T) {
 func TestG2WhatIsWorthNoSignalIsNoted(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		q := sim.Query("A", "as")
-		q.Signal = func(stream.Object, stream.Object) bool { return false }
+		q.Signal = func(object.Object, object.Object) bool { return false }
 		a, snap := readTwo(t, streams, collect.Options{QuietOwnWrites: true}, q, sim.Query("B", "bs"))
 		signalled(a)
 		require.True(t, quiet(t, a, snap))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -31,7 +32,7 @@ func TestG1AServerThatStreamsNoListsIsListedThoughItsWatchIsNeverSilent(t *testi
 	for name, every := range map[string]time.Duration{"silent": 0, "busy": 10 * second} {
 		t.Run(name, func(t *testing.T) {
 			var server *sim.Server
-			config := stream.Config{StreamLists: true, Source: sim.Plain(func(r stream.Resource, namespace string, form stream.Form) cache.ListerWatcherWithContext {
+			config := stream.Config{StreamLists: true, Source: sim.Plain(func(r object.Resource, namespace string, form object.Form) cache.ListerWatcherWithContext {
 				return unaware{server.Source(r, namespace, form).(*sim.Source)}
 			})}
 			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"k8s.io/apimachinery/pkg/watch"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -35,7 +35,7 @@ func TestG11CloseDoesNotWaitForAWatchThatIsBeingOpened(t *testing.T) {
 				open := false
 				sim.Bubble(t, stream.Config{StreamLists: streamed}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 					source := streams.Config().Source
-					streams.Config().Source = func(r stream.Resource, ns string, form stream.Form) stream.Source {
+					streams.Config().Source = func(r object.Resource, ns string, form object.Form) stream.Source {
 						return unopened{source(r, ns, form)}
 					}
 					s.Create("as", sim.Thing("x"))

@@ -10,9 +10,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
-
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -20,6 +17,8 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // speechless is a source that never answers.
@@ -38,7 +37,7 @@ func (speechless) WatchWithContext(ctx context.Context, _ metav1.ListOptions) (w
 func TestWhatOnlyTakesLongIsNoErrorInTheLog(t *testing.T) {
 	var out bytes.Buffer
 	config := stream.Config{
-		Source: sim.Plain(func(stream.Resource, string, stream.Form) cache.ListerWatcherWithContext { return speechless{} }),
+		Source: sim.Plain(func(object.Resource, string, object.Form) cache.ListerWatcherWithContext { return speechless{} }),
 		Logger: logr.FromSlogHandler(slog.NewTextHandler(&out, nil)),
 	}
 	sim.Bubble(t, config, func(t *testing.T, _ *sim.Server, streams *stream.Set) {

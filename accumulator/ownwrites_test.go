@@ -11,9 +11,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -21,6 +18,8 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 func TestG4AnEventThatOvertakesTheAnswerIsNotTakenBackByIt(t *testing.T) {
@@ -88,7 +87,7 @@ func TestG4AWriteThroughAnotherVersionOfTheResourceIsShown(t *testing.T) {
 	v2 := sim.Resource("as")
 	v2.Version = "v2"
 	q := sim.Query("A", "as")
-	q.Resolve = func(context.Context) (stream.Resource, error) { return v2, nil }
+	q.Resolve = func(context.Context) (object.Resource, error) { return v2, nil }
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		o := sim.NewClient(s, streams)
 		a := watching(t, streams, collect.Options{}, q)
@@ -139,7 +138,7 @@ func TestG4AWriteThatFailedOrMayHaveFailedLeavesNoTrace(t *testing.T) {
 				synctest.Wait()
 				update(t, a, &snap)
 				s.Late(second)
-				w := streams.Begin(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "x"})
+				w := streams.Begin(sim.Resource("as"), object.Key{Namespace: "ns", Name: "x"})
 				if happened {
 					s.Create("as", sim.Thing("x"))
 				}

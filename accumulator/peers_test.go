@@ -10,9 +10,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -20,6 +17,8 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // The tests of this file are about known faults of other libraries of this kind that no other test
@@ -80,7 +79,7 @@ func TestG4UpdateDoesNotWaitForTheWatch(t *testing.T) {
 // The answer of a delete that nobody has read: an object, a Status, or something else.
 func TestG4AWriteOfUnknownOutcomeIsAskedFor(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-		key := stream.Key{Namespace: "ns", Name: "x"}
+		key := object.Key{Namespace: "ns", Name: "x"}
 		kept := sim.Thing("x")
 		kept.SetFinalizers([]string{"test/kept"})
 		s.Create("as", kept)

@@ -11,6 +11,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -23,9 +24,9 @@ func benchWrites(b *testing.B, streams *stream.Set, resource string, count int) 
 }
 
 func benchWrite(b *testing.B, streams *stream.Set, resource string, u *unstructured.Unstructured) {
-	w := streams.Begin(sim.Resource(resource), stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()})
+	w := streams.Begin(sim.Resource(resource), object.Key{Namespace: u.GetNamespace(), Name: u.GetName()})
 	out := stream.Outcome{}
-	out.Key, out.UID, out.Version, out.Object = stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u.GetUID(), u.GetResourceVersion(), u
+	out.Key, out.UID, out.Version, out.Object = object.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u.GetUID(), u.GetResourceVersion(), u
 	if err := w.Commit(context.Background(), out); err != nil {
 		b.Fatal(err)
 	}

@@ -8,15 +8,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // idle is a little longer than the idle time-out and what follows it.
@@ -217,7 +216,7 @@ func TestG8WhoIsWokenByAListFindsItsStatusWell(t *testing.T) {
 		synctest.Wait()
 		var found []stream.State
 		var l *stream.Listener
-		l, err := streams.Join(sim.Resource("as"), stream.Spec{}, stream.ListenOptions{Trouble: func() {}, Wake: func() {
+		l, err := streams.Join(sim.Resource("as"), object.Spec{}, stream.ListenOptions{Trouble: func() {}, Wake: func() {
 			if st := l.State(); st.Ready() {
 				found = append(found, st.Health)
 			}

@@ -25,8 +25,8 @@ type Reader struct {
 // none is what a reader has been handed: it takes no batches.
 type none struct{}
 
-func (none) Get(stream.Key) (stream.Object, bool) { return nil, false }
-func (none) Keys(func(stream.Key) bool)           {}
+func (none) Get(object.Key) (object.Object, bool) { return nil, false }
+func (none) Keys(func(object.Key) bool)           {}
 func (none) Present() bool                        { return false }
 
 // Open opens a reader of a query, until ctx ends or Close. The errors are those of [New]. Of the
@@ -64,7 +64,7 @@ func (r *Reader) Wait(ctx context.Context) error {
 
 // Get returns the object of that name, or nil if the query has none. It is shared: do not write
 // to it.
-func (r *Reader) Get(key stream.Key) stream.Object {
+func (r *Reader) Get(key object.Key) object.Object {
 	o := r.get(key)
 	if o != nil {
 		r.answered(o)
@@ -73,19 +73,19 @@ func (r *Reader) Get(key stream.Key) stream.Object {
 }
 
 // Has reports whether the query has an object of that name.
-func (r *Reader) Has(key stream.Key) bool { return r.get(key) != nil }
+func (r *Reader) Has(key object.Key) bool { return r.get(key) != nil }
 
-func (r *Reader) get(key stream.Key) stream.Object {
+func (r *Reader) get(key object.Key) object.Object {
 	return r.query.Get(key)
 }
 
 // answered tells the witness which objects the caller gets.
-func (r *Reader) answered(all ...stream.Object) {
+func (r *Reader) answered(all ...object.Object) {
 	if !r.collector.Witnessed() {
 		return
 	}
 	for _, o := range all {
-		if stream.Fault(o) == nil {
+		if object.Fault(o) == nil {
 			r.collector.Show(r.name, o, o)
 		}
 	}
@@ -95,14 +95,14 @@ func (r *Reader) answered(all ...stream.Object) {
 // List returns the objects in a namespace ("": in all) that the selector selects (nil: all of
 // them), ordered by namespace and name. The objects are shared, the caller owns the slice. The
 // time depends on the number of the query's objects.
-func (r *Reader) List(namespace string, selector labels.Selector) []stream.Object {
-	var all []stream.Object
+func (r *Reader) List(namespace string, selector labels.Selector) []object.Object {
+	var all []object.Object
 	for key, o := range r.found(namespace) {
 		if (namespace == "" || key.Namespace == namespace) && (selector == nil || selector.Matches(labels.Set(o.GetLabels()))) {
 			all = append(all, o)
 		}
 	}
-	slices.SortFunc(all, func(a, b stream.Object) int {
+	slices.SortFunc(all, func(a, b object.Object) int {
 		return object.Compare(object.KeyOf(a), object.KeyOf(b))
 	})
 	r.answered(all...)
@@ -110,9 +110,9 @@ func (r *Reader) List(namespace string, selector labels.Selector) []stream.Objec
 }
 
 // found returns the objects of a namespace, and perhaps others.
-func (r *Reader) found(namespace string) map[stream.Key]stream.Object {
-	found := make(map[stream.Key]stream.Object)
-	r.query.Each(namespace, func(key stream.Key, o stream.Object) { found[key] = o })
+func (r *Reader) found(namespace string) map[object.Key]object.Object {
+	found := make(map[object.Key]object.Object)
+	r.query.Each(namespace, func(key object.Key, o object.Object) { found[key] = o })
 	return found
 }
 

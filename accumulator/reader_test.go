@@ -12,10 +12,11 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
-func listed(objects []stream.Object) (all []string) {
+func listed(objects []object.Object) (all []string) {
 	for _, o := range objects {
 		all = append(all, o.GetNamespace()+"/"+o.GetName())
 	}
@@ -35,8 +36,8 @@ func TestG4AReaderOfARunningStreamAsksNobodyAndShowsOwnWrites(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, r.Wait(t.Context()))
 				assert.Equal(t, opened, s.Opened("as"), "the store is the bootstrap")
-				assert.Equal(t, "x", r.Get(stream.Key{Namespace: "n2", Name: "x"}).GetName())
-				assert.Nil(t, r.Get(stream.Key{Namespace: "n1", Name: "x"}))
+				assert.Equal(t, "x", r.Get(object.Key{Namespace: "n2", Name: "x"}).GetName())
+				assert.Nil(t, r.Get(object.Key{Namespace: "n1", Name: "x"}))
 				assert.Equal(t, []string{"n1/y", "n2/x"}, listed(r.List("", nil)))
 				assert.Equal(t, []string{"n2/x"}, listed(r.List("n2", nil)))
 				assert.Equal(t, []string{"n1/y"}, listed(r.List("", labels.SelectorFromSet(labels.Set{"app": "b"}))))
@@ -44,7 +45,7 @@ func TestG4AReaderOfARunningStreamAsksNobodyAndShowsOwnWrites(t *testing.T) {
 				s.Late(time.Hour)
 				o := sim.NewClient(s, streams)
 				o.Put("as", sim.In("n1", "own", "app", "b"), 0)
-				assert.Equal(t, "own", r.Get(stream.Key{Namespace: "n1", Name: "own"}).GetName())
+				assert.Equal(t, "own", r.Get(object.Key{Namespace: "n1", Name: "own"}).GetName())
 				assert.Equal(t, []string{"n1/own", "n1/y"}, listed(r.List("n1", nil)))
 				r.Close()
 				assert.ErrorIs(t, r.collector.Err(), stream.ErrClosed)
@@ -59,7 +60,7 @@ func TestG4AReaderOfAlternativesInSelectedNamespacesGoesByTheNewest(t *testing.T
 		s.Create("namespaces", sim.In("", "ns", "team", "a"))
 		s.Create("namespaces", sim.In("", "other", "team", "b"))
 		q := spaceQuery("R", "as", "team=a")
-		q.AnyOf = []stream.Selection{
+		q.AnyOf = []object.Selection{
 			{Labels: labels.SelectorFromSet(labels.Set{"l": "yes"})}, {Labels: labels.SelectorFromSet(labels.Set{"r": "yes"})},
 		}
 		s.Create("as", sim.Thing("x", "l", "yes"))
@@ -68,10 +69,10 @@ func TestG4AReaderOfAlternativesInSelectedNamespacesGoesByTheNewest(t *testing.T
 		require.NoError(t, err)
 		require.NoError(t, r.Wait(t.Context()))
 		assert.Equal(t, []string{"ns/x"}, listed(r.List("", nil)))
-		assert.Nil(t, r.Get(stream.Key{Namespace: "other", Name: "y"}))
+		assert.Nil(t, r.Get(object.Key{Namespace: "other", Name: "y"}))
 		s.Late(time.Hour)
 		sim.NewClient(s, streams).Put("as", s.Relabelled("x", "r", "yes"), 0)
-		assert.Equal(t, "yes", r.Get(stream.Key{Namespace: "ns", Name: "x"}).GetLabels()["r"])
+		assert.Equal(t, "yes", r.Get(object.Key{Namespace: "ns", Name: "x"}).GetLabels()["r"])
 		assert.Equal(t, []string{"ns/x"}, listed(r.List("ns", nil)))
 	})
 }

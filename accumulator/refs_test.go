@@ -9,20 +9,19 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // inLabelOf names the objects in the label "refs": a.b.c
-func inLabelOf(o stream.Object) ([]stream.Key, error) {
-	var keys []stream.Key
+func inLabelOf(o object.Object) ([]object.Key, error) {
+	var keys []object.Key
 	for _, name := range strings.Split(o.GetLabels()["refs"], ".") {
 		switch name {
 		case "panic":
@@ -30,7 +29,7 @@ func inLabelOf(o stream.Object) ([]stream.Key, error) {
 		case "fail":
 			return nil, errors.New("a bug")
 		}
-		keys = append(keys, stream.Key{Name: name})
+		keys = append(keys, object.Key{Name: name})
 	}
 	return keys, nil
 }

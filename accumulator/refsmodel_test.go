@@ -19,6 +19,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -69,14 +70,14 @@ type refCall struct {
 // refVariants are the queries that replace each other.
 var refVariants = []query.Query{
 	{}, {Namespaces: []string{"ns"}}, {Labels: labels.SelectorFromSet(labels.Set{"refs": "x"})},
-	{AnyOf: []stream.Selection{{Labels: labels.SelectorFromSet(labels.Set{"refs": "z"})}, {Labels: labels.SelectorFromSet(labels.Set{"refs": "x.y.none"})}}},
+	{AnyOf: []object.Selection{{Labels: labels.SelectorFromSet(labels.Set{"refs": "z"})}, {Labels: labels.SelectorFromSet(labels.Set{"refs": "x.y.none"})}}},
 }
 
 // wants reports whether an object is in the query that names others.
 func (m *refModel) wants(u *unstructured.Unstructured) bool {
 	q, has := m.wanted, labels.Set(u.GetLabels())
 	return (q.Labels == nil || q.Labels.Matches(has)) &&
-		(q.AnyOf == nil || slices.ContainsFunc(q.AnyOf, func(s stream.Selection) bool { return s.Labels.Matches(has) }))
+		(q.AnyOf == nil || slices.ContainsFunc(q.AnyOf, func(s object.Selection) bool { return s.Labels.Matches(has) }))
 }
 
 // refPoints are the points that an Update passes.
@@ -147,7 +148,7 @@ func (m *refModel) do(s sim.Step) error {
 
 func (m *refModel) write(s sim.Step) {
 	resource, name := []string{"as", "bs"}[s.A%2], []string{"x", "y", "z"}[s.B%3]
-	old := m.Now[resource][stream.Key{Namespace: "ns", Name: name}]
+	old := m.Now[resource][object.Key{Namespace: "ns", Name: name}]
 	byUs := s.C%2 == 0
 	refs := []string{"x", "y", "x.y.none", "", "z", "x.x"}[s.C/2%6]
 	for _, named := range strings.Split(refs, ".") {
@@ -157,7 +158,7 @@ func (m *refModel) write(s sim.Step) {
 	}
 	if byUs && s.C/2%3 != 0 {
 		p := []stream.Point{stream.AtCommit, stream.AtLand}[s.A/2%2]
-		m.gates.Close(sim.Gate{Point: p, Key: stream.Key{Namespace: "ns", Name: name}, Steps: 1 + s.B/3%8})
+		m.gates.Close(sim.Gate{Point: p, Key: object.Key{Namespace: "ns", Name: name}, Steps: 1 + s.B/3%8})
 	}
 	switch u := sim.Thing(name, "refs", refs); {
 	case old != nil && s.C%5 == 0 && byUs:
@@ -183,7 +184,7 @@ func (m *refModel) reached(at stream.Moment) {
 		m.known = map[string]bool{}
 		for _, name := range []string{"x", "y", "z", "none"} {
 			m.known[name] = slices.ContainsFunc(m.a.collector.Fields()[0].Query.Listeners(), func(l *stream.Listener) bool {
-				return l.Covers(stream.Key{Namespace: "ns", Name: name}) && l.State().Ready()
+				return l.Covers(object.Key{Namespace: "ns", Name: name}) && l.State().Ready()
 			})
 		}
 	}

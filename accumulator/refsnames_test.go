@@ -10,20 +10,19 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // TestG6G8AnObjectIsNeverThereThatIsNamedWhereThereCanBeNone: otherwise the request has another
 // path, which a user of the program could choose.
 func TestG6G8AnObjectIsNeverThereThatIsNamedWhereThereCanBeNone(t *testing.T) {
-	for what, key := range map[string]stream.Key{
+	for what, key := range map[string]object.Key{
 		"no namespace": {Name: "x"}, "all namespaces": {Namespace: "..", Name: "x"}, "another kind's": {Namespace: "ns/others", Name: "x"},
 		"no name": {Namespace: "ns", Name: "x/y"},
 	} {
@@ -34,7 +33,7 @@ func TestG6G8AnObjectIsNeverThereThatIsNamedWhereThereCanBeNone(t *testing.T) {
 				asked := key
 				queries := namingQueries()
 				queries[1] = sim.Scoped(queries[1], &served, &namespaced)
-				queries[0].Refs[0].Names = func(stream.Object) ([]stream.Key, error) { return []stream.Key{asked}, nil }
+				queries[0].Refs[0].Names = func(object.Object) ([]object.Key, error) { return []object.Key{asked}, nil }
 				s.Create("as", sim.In("", "a"))
 				s.Create("bs", sim.In("ns1", "x"))
 				s.Create("bs", sim.In("ns2", "x"))
@@ -42,10 +41,10 @@ func TestG6G8AnObjectIsNeverThereThatIsNamedWhereThereCanBeNone(t *testing.T) {
 				require.True(t, signalled(a), "it holds nothing up")
 				assert.Equal(t, "a / ", now(t, a))
 				assert.Zero(t, s.Opened("bs"))
-				asked = stream.Key{Namespace: "ns1", Name: "x"}
+				asked = object.Key{Namespace: "ns1", Name: "x"}
 				s.Create("as", sim.In("", "a"))
 				assert.Equal(t, "a / x", now(t, a))
-				s.Put("as", stream.Key{Name: "a"}, nil)
+				s.Put("as", object.Key{Name: "a"}, nil)
 				assert.Equal(t, " / ", now(t, a))
 				assert.Zero(t, a.collector.Fields()[0].Query.Waits())
 			})
@@ -85,7 +84,7 @@ func TestG1G6NamesAreReadAgainWhereTheirKindIsReplacedByOneWithNamespaces(t *tes
 		for _, optional := range []bool{false, true} {
 			var served, namespaced atomic.Bool
 			served.Store(true)
-			config := stream.Config{StreamLists: true, KindPoll: time.Minute, Gone: func(context.Context, stream.Resource, string, error) bool { return !served.Load() && !unseen }}
+			config := stream.Config{StreamLists: true, KindPoll: time.Minute, Gone: func(context.Context, object.Resource, string, error) bool { return !served.Load() && !unseen }}
 			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 				queries := namingQueries()
 				queries[0] = sim.Scoped(queries[0], &served, &namespaced)
@@ -104,7 +103,7 @@ func TestG1G6NamesAreReadAgainWhereTheirKindIsReplacedByOneWithNamespaces(t *tes
 					return nil
 				})
 				s.Cut()
-				s.Put("bs", stream.Key{Name: "x"}, nil)
+				s.Put("bs", object.Key{Name: "x"}, nil)
 				sim.After(10 * time.Minute)
 				assert.Equal(t, map[bool]string{false: "a b / ", true: "a b / x"}[unseen], now(t, a))
 				for _, namespace := range []string{"ns", "other", "nobody's"} {
@@ -116,7 +115,7 @@ func TestG1G6NamesAreReadAgainWhereTheirKindIsReplacedByOneWithNamespaces(t *tes
 				s.Failing(nil)
 				sim.After(10 * time.Minute)
 				assert.Equal(t, "a b / x x", now(t, a))
-				s.Put("as", stream.Key{Namespace: "other", Name: "b"}, nil)
+				s.Put("as", object.Key{Namespace: "other", Name: "b"}, nil)
 				assert.Equal(t, "a / x", now(t, a))
 				s.Remove("as", "a")
 				assert.Equal(t, " / ", now(t, a))
@@ -145,7 +144,7 @@ func TestG6G8NamedObjectsAreWatchedAnewWhileAReaderTakesThem(t *testing.T) {
 			config := stream.Config{KindPoll: 10 * time.Second, Points: points}
 			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 				queries := namingQueries()
-				queries[0].Resolve = func(context.Context) (stream.Resource, error) {
+				queries[0].Resolve = func(context.Context) (object.Resource, error) {
 					r := sim.Resource("bs")
 					r.Version = version.Load().(string)
 					return r, nil
@@ -200,7 +199,7 @@ func TestReferencesAreWatchedAnewWhileAReaderTakesThem(t *testing.T) {
 				unwatched.wait()
 			}
 		},
-		Source: func(r stream.Resource, namespace string, form stream.Form) stream.Source {
+		Source: func(r object.Resource, namespace string, form object.Form) stream.Source {
 			if r.Version == "v2" {
 				unwatched.take()
 				taken.wait()
@@ -213,7 +212,7 @@ func TestReferencesAreWatchedAnewWhileAReaderTakesThem(t *testing.T) {
 		var version atomic.Value
 		version.Store("v1")
 		queries := namingQueries()
-		queries[0].Resolve = func(context.Context) (stream.Resource, error) {
+		queries[0].Resolve = func(context.Context) (object.Resource, error) {
 			r := sim.Resource("bs")
 			r.Version = version.Load().(string)
 			return r, nil

@@ -10,15 +10,16 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // A change that is not worth a signal is in the next snapshot all the same.
 func TestG2G4WhatIsNamedIsShownAsItIsThoughItIsWorthNoSignal(t *testing.T) {
-	never := func(old, now stream.Object) bool { return false }
+	never := func(old, now object.Object) bool { return false }
 	for name, test := range map[string]struct {
 		options collect.Options
-		signal  stream.Signal
+		signal  object.Signal
 	}{"quiet own writes": {options: collect.Options{QuietOwnWrites: true}}, "a signal of its own": {signal: never}} {
 		t.Run(name, func(t *testing.T) {
 			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
@@ -52,16 +53,16 @@ func TestG4AnOwnWriteToWhatIsNamedIsInTheNextUpdateThoughNobodyHasBeenWokenByIts
 		synctest.Wait()
 		var sub *stream.Listener
 		for _, l := range a.collector.Fields()[0].Query.Listeners() {
-			if l.Covers(stream.Key{Namespace: "ns", Name: "x"}) {
+			if l.Covers(object.Key{Namespace: "ns", Name: "x"}) {
 				sub = l
 			}
 		}
 		sub.Stage().Hush() // the goroutine has stopped for a moment
-		w := streams.Begin(sim.Resource("bs"), stream.Key{Namespace: "ns", Name: "x"})
-		answer, ok := s.Do("bs", stream.Key{Namespace: "ns", Name: "x"}, "update", 0)
+		w := streams.Begin(sim.Resource("bs"), object.Key{Namespace: "ns", Name: "x"})
+		answer, ok := s.Do("bs", object.Key{Namespace: "ns", Name: "x"}, "update", 0)
 		require.True(t, ok)
 		synctest.Wait() // for the event
-		require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: answer.Write(stream.Key{Namespace: "ns", Name: "x"})}))
+		require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: answer.Write(object.Key{Namespace: "ns", Name: "x"})}))
 		var snap two
 		assert.Equal(t, []string{"~x"}, told(update(t, a, &snap)))
 	})

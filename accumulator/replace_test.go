@@ -13,6 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -46,7 +47,7 @@ func TestG7AQueryThatIsRemovedAndAddedAgainUnreadHasDeltasForWhatDiffersAlone(t 
 				require.True(t, signalled(a))
 				assert.False(t, update(t, a, &snap).Changed, "nothing differs")
 
-				q.Transform = func(o stream.Object) error { o.SetLabels(map[string]string{"t": "1"}); return nil }
+				q.Transform = func(o object.Object) error { o.SetLabels(map[string]string{"t": "1"}); return nil }
 				require.NoError(t, a.Remove(t.Context(), "A"))
 				require.NoError(t, a.Add(t.Context(), q))
 				require.True(t, signalled(a))
@@ -69,7 +70,7 @@ func TestAQueryThatIsReplacedByOneWithAnotherTransformShowsWhatThatMakes(t *test
 				require.True(t, signalled(a))
 				var snap one
 				update(t, a, &snap)
-				q.Transform = func(o stream.Object) error { o.SetLabels(map[string]string{"t": "1"}); return nil }
+				q.Transform = func(o object.Object) error { o.SetLabels(map[string]string{"t": "1"}); return nil }
 				require.NoError(t, a.Replace(t.Context(), q))
 				require.True(t, signalled(a))
 				assert.Equal(t, []string{"~x", "~y"}, told(update(t, a, &snap)))
@@ -218,7 +219,7 @@ func TestAUnionOfAnotherResourceShowsNothingOfTheQueryThatItReplaces(t *testing.
 		var snap one
 		update(t, a, &snap)
 		q := sim.Query("A", "as")
-		q.AnyOf = []stream.Selection{{}, {Labels: labels.SelectorFromSet(labels.Set{"of": "as"})}}
+		q.AnyOf = []object.Selection{{}, {Labels: labels.SelectorFromSet(labels.Set{"of": "as"})}}
 		require.NoError(t, a.Replace(t.Context(), q))
 		sim.After(time.Second)
 		update(t, a, &snap)

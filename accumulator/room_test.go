@@ -21,6 +21,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -262,7 +263,7 @@ func TestG3PlacesAreGivenBackWhenAListFailsOrAStreamEnds(t *testing.T) {
 			var server *sim.Server
 			var broken atomic.Bool
 			config.ObjectsMax = 9
-			config.Source = sim.Plain(func(r stream.Resource, namespace string, form stream.Form) cache.ListerWatcherWithContext {
+			config.Source = sim.Plain(func(r object.Resource, namespace string, form object.Form) cache.ListerWatcherWithContext {
 				return halved{server.Source(r, namespace, form).(*sim.Source), &broken}
 			})
 			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
@@ -364,7 +365,7 @@ func TestG3EveryStreamCounts(t *testing.T) {
 		b := sim.Query("B", "bs")
 		b.Refs = []query.Ref{{Query: "A", Names: inLabelOf}}
 		short := sim.Query("A", "bs")
-		short.Form = stream.Metadata
+		short.Form = object.Metadata
 		watching(t, streams, collect.Options{}, sim.Query("A", "as"), b)
 		watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		watching(t, streams, collect.Options{}, short)

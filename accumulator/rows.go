@@ -125,7 +125,7 @@ func (a *Accumulator) rows(i row, t query.Batch, judged judgements) []snapshot.C
 // panicked judges the objects again for which the predicate before has panicked, but for those
 // that are in out already. Few have: they are looked for among what is left out.
 func (a *Accumulator) panicked(out *snapshot.Changes, i row) {
-	byKey := func(c snapshot.Change, k stream.Key) int { return object.Compare(c.Key, k) }
+	byKey := func(c snapshot.Change, k object.Key) int { return object.Compare(c.Key, k) }
 	changed := out.All
 	for _, old := range i.field().Shown.table.Invalid() {
 		p, key := (*guard.Panic)(nil), object.KeyOf(old.Source)
@@ -180,13 +180,13 @@ func (a *Accumulator) again(i row, old snapshot.Row) (snapshot.Row, bool) {
 }
 
 // rowOf judges and converts one object. The user's functions run here, without locks.
-func (a *Accumulator) rowOf(i row, o stream.Object) snapshot.Row {
+func (a *Accumulator) rowOf(i row, o object.Object) snapshot.Row {
 	pass, err := a.judge(i, o)
 	return a.rowAs(i, o, pass, err)
 }
 
 // rowAs converts an object that was judged.
-func (a *Accumulator) rowAs(i row, o stream.Object, pass bool, err error) snapshot.Row {
+func (a *Accumulator) rowAs(i row, o object.Object, pass bool, err error) snapshot.Row {
 	switch {
 	case err != nil:
 		return snapshot.Row{Source: o, Err: err}
@@ -196,7 +196,7 @@ func (a *Accumulator) rowAs(i row, o stream.Object, pass bool, err error) snapsh
 	return a.convert(i, o)
 }
 
-func (a *Accumulator) convert(i row, o stream.Object) snapshot.Row {
+func (a *Accumulator) convert(i row, o object.Object) snapshot.Row {
 	return a.collector.Convert(i.of.Binding, i.at, i.field().Name, o)
 }
 
@@ -205,8 +205,8 @@ const predicatePanicked = "the predicate panicked"
 var thePredicate = "the predicate"
 
 // judge calls the predicate. A panic in it is an error of that object.
-func (a *Accumulator) judge(i row, o stream.Object) (pass bool, err error) {
-	if a.judgement.predicate == nil || stream.Fault(o) != nil {
+func (a *Accumulator) judge(i row, o object.Object) (pass bool, err error) {
+	if a.judgement.predicate == nil || object.Fault(o) != nil {
 		return true, nil
 	}
 	u, err := untyped(o)

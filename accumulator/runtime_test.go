@@ -9,9 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -20,6 +17,8 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // told returns the content of a result, as "+name", "~name" and "-name".
@@ -112,7 +111,7 @@ func TestG11AddingToAnAccumulatorThatHasEndedLeavesNothingBehind(t *testing.T) {
 		assert.ErrorIs(t, a.Replace(t.Context(), sim.Query("A", "bs")), stream.ErrClosed)
 		b := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		unknown := sim.Query("C", "cs")
-		unknown.Resolve = func(context.Context) (stream.Resource, error) { return stream.Resource{}, errors.New("no such kind") }
+		unknown.Resolve = func(context.Context) (object.Resource, error) { return object.Resource{}, errors.New("no such kind") }
 		assert.ErrorContains(t, b.Add(t.Context(), sim.Query("B", "bs"), unknown), `query "C": no such kind`)
 		assert.Equal(t, 1, streams.Len())
 	})
@@ -187,7 +186,7 @@ func spaceQuery(name, resource, selector string) query.Query {
 	if err != nil {
 		panic(err)
 	}
-	q.Spaces = &query.Spaces{Labels: l, Resolve: func(context.Context) (stream.Resource, error) {
+	q.Spaces = &query.Spaces{Labels: l, Resolve: func(context.Context) (object.Resource, error) {
 		r := sim.Resource("namespaces")
 		r.Namespaced = false
 		return r, nil
@@ -211,8 +210,8 @@ func TestG4ANamespaceSelectorFollowsTheLabelsOfNamespacesOwnWritesToo(t *testing
 				s.Late(time.Hour)
 				o := sim.NewClient(s, streams)
 				relabel := func(name, team string) {
-					w := streams.Begin(clusterWide("namespaces"), stream.Key{Name: name})
-					got := s.Put("namespaces", stream.Key{Name: name}, sim.In("", name, "team", team))
+					w := streams.Begin(clusterWide("namespaces"), object.Key{Name: name})
+					got := s.Put("namespaces", object.Key{Name: name}, sim.In("", name, "team", team))
 					require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: writeOf(got)}))
 				}
 				relabel("n2", "a")
@@ -228,7 +227,7 @@ func TestG4ANamespaceSelectorFollowsTheLabelsOfNamespacesOwnWritesToo(t *testing
 	}
 }
 
-func clusterWide(resource string) stream.Resource {
+func clusterWide(resource string) object.Resource {
 	r := sim.Resource(resource)
 	r.Namespaced = false
 	return r
@@ -236,7 +235,7 @@ func clusterWide(resource string) stream.Resource {
 
 func writeOf(u metav1.Object) (w coherence.Write) {
 	return coherence.Write{
-		Key: stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, UID: u.GetUID(), Version: u.GetResourceVersion(),
+		Key: object.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, UID: u.GetUID(), Version: u.GetResourceVersion(),
 		Object: u.(*unstructured.Unstructured),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -66,12 +67,12 @@ func TestG6ARelistTakesOverThatAVersionLooksOtherwiseNow(t *testing.T) {
 					assert.Same(t, o, r.Differences[i].New)
 				}
 
-				restarts, held := acc.Status()[0].Restarts, listener(acc, 0).Get(stream.Key{Namespace: "ns", Name: "a"})
+				restarts, held := acc.Status()[0].Restarts, listener(acc, 0).Get(object.Key{Namespace: "ns", Name: "a"})
 				relisted(s)
 				require.Greater(t, acc.Status()[0].Restarts, restarts)
 				assert.False(t, update(t, acc, &again).Changed, "the same version with the same content is an echo")
 				assert.Same(t, &now.A[0], &again.A[0])
-				assert.Same(t, held, listener(acc, 0).Get(stream.Key{Namespace: "ns", Name: "a"}), "it is not held twice")
+				assert.Same(t, held, listener(acc, 0).Get(object.Key{Namespace: "ns", Name: "a"}), "it is not held twice")
 			})
 		})
 	}
@@ -137,7 +138,7 @@ func TestG4AnOwnWriteThatIsAnsweredDuringAListKeepsItsPlace(t *testing.T) {
 			s.ListAnswer = func(string) time.Duration { return 10 * second }
 			s.Mu.Unlock()
 			s.Reschema()
-			key := stream.Key{Namespace: "ns", Name: "a"}
+			key := object.Key{Namespace: "ns", Name: "a"}
 			w := streams.Begin(sim.Resource("as"), key)
 			if late {
 				s.Relist()
@@ -170,7 +171,7 @@ func TestG4AnOwnWriteThatIsAnsweredDuringAListKeepsItsPlace(t *testing.T) {
 
 func TestG6AnOwnWriteThatIsAnsweredDuringAListIsShownAsTheListHasIt(t *testing.T) {
 	sim.Bubble(t, stream.Config{PageSize: 1}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-		key := stream.Key{Namespace: "ns", Name: "a"}
+		key := object.Key{Namespace: "ns", Name: "a"}
 		s.Create("as", sim.Thing("b"))
 		acc := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(acc))
@@ -220,7 +221,7 @@ func TestG5G6AListInDoubtThatIsOfTheSameHistoryIsComparedAsAnyOther(t *testing.T
 		doubt()
 		assert.False(t, update(t, acc, &snap).Changed)
 		assert.Same(t, shown, snap.A[0])
-		assert.Same(t, shown, listener(acc, 0).Get(stream.Key{Namespace: "ns", Name: "a"}))
+		assert.Same(t, shown, listener(acc, 0).Get(object.Key{Namespace: "ns", Name: "a"}))
 		s.Reschema()
 		doubt()
 		assert.Equal(t, []string{"~a"}, told(update(t, acc, &snap)))
@@ -232,7 +233,7 @@ func TestG6APredicateAndASignalJudgeWhatAVersionLooksLikeNow(t *testing.T) {
 		s.Create("as", sim.Thing("a"))
 		var seen []int
 		q := sim.Query("A", "as")
-		q.Signal = func(old, current stream.Object) bool {
+		q.Signal = func(old, current object.Object) bool {
 			if old != nil && current != nil {
 				seen = append(seen, sim.SchemaOf(old), sim.SchemaOf(current))
 			}
@@ -260,33 +261,33 @@ func TestG6APredicateAndASignalJudgeWhatAVersionLooksLikeNow(t *testing.T) {
 
 func TestG6WhatATransformLeavesIsCompared(t *testing.T) {
 	for name, c := range map[string]struct {
-		transform stream.Transform
+		transform object.Transform
 		want      []string
 	}{
-		"it drops what has changed": {func(o stream.Object) error {
+		"it drops what has changed": {func(o object.Object) error {
 			delete(o.(*unstructured.Unstructured).Object, "spec")
 			return nil
 		}, nil},
-		"it moves it": {func(o stream.Object) error {
+		"it moves it": {func(o object.Object) error {
 			if sim.SchemaOf(o) == 1 {
 				o.SetLabels(map[string]string{"schema": "1"})
 			}
 			delete(o.(*unstructured.Unstructured).Object, "spec")
 			return nil
 		}, []string{"~a"}},
-		"it refuses it": {func(o stream.Object) error {
+		"it refuses it": {func(o object.Object) error {
 			if sim.SchemaOf(o) == 1 {
 				return errBad
 			}
 			return nil
 		}, []string{"-a"}},
-		"it has refused it": {func(o stream.Object) error {
+		"it has refused it": {func(o object.Object) error {
 			if sim.SchemaOf(o) == 0 {
 				return errBad
 			}
 			return nil
 		}, []string{"+a"}},
-		"it refuses both": {func(stream.Object) error { return errBad }, nil},
+		"it refuses both": {func(object.Object) error { return errBad }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
@@ -316,7 +317,7 @@ func TestG6TypedObjectsFollowAndTheirMetadataAloneStaysWhereItIsTheSame(t *testi
 		acc := watching(t, streams, collect.Options{}, typedQuery())
 		require.True(t, signalled(acc))
 		m := sim.Query("A", "as")
-		m.Form = stream.Metadata
+		m.Form = object.Metadata
 		short := watching(t, streams, collect.Options{}, m)
 		require.True(t, signalled(short))
 		require.Equal(t, 1, streams.Len(), "they share a stream")
@@ -343,7 +344,7 @@ func TestG6AReaderOfOneQueryFollowsARelist(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		s.Create("as", sim.Thing("x"))
 		union := sim.Query("A", "as")
-		union.AnyOf = []stream.Selection{{}, {Labels: inYes}}
+		union.AnyOf = []object.Selection{{}, {Labels: inYes}}
 		for _, q := range []query.Query{sim.Query("A", "as"), union} {
 			r, err := Open(t.Context(), streams, q, collect.Options{})
 			require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -190,7 +191,7 @@ func TestG4AnOwnWriteOfAnotherVersionThatIsInNoShardIsNotAskedFor(t *testing.T) 
 		v2.Version = "v2"
 		asked := opened(s)
 		write := func(name string) {
-			key := stream.Key{Namespace: "ns", Name: name}
+			key := object.Key{Namespace: "ns", Name: name}
 			w := streams.Begin(v2, key)
 			s.Touch("as", name, 1)
 			s.Mu.Lock()
@@ -220,9 +221,9 @@ func TestAShardByNamespaceKnowsWhichNamesItCannotHave(t *testing.T) {
 		require.Len(t, snap.A, 1)
 		assert.Equal(t, "ns1", snap.A[0].GetNamespace())
 		r := sim.Resource("as")
-		_, known := streams.Lookup(r, stream.Key{Namespace: "ns2", Name: "a"}, stream.All)
+		_, known := streams.Lookup(r, object.Key{Namespace: "ns2", Name: "a"}, stream.All)
 		assert.False(t, known, "the stream does not have it, and cannot say that there is none")
-		o, known := streams.Lookup(r, stream.Key{Namespace: "ns1", Name: "a"}, stream.All)
+		o, known := streams.Lookup(r, object.Key{Namespace: "ns1", Name: "a"}, stream.All)
 		assert.True(t, known && o != nil)
 		_, known = streams.List(r, "ns2", labels.Everything(), stream.All)
 		assert.False(t, known)
@@ -266,7 +267,7 @@ func TestAnObjectThatDoesNotDecodeIsInvalidInItsShard(t *testing.T) {
 		s.Create("as", sim.Thing("ours", "bad", "yes"))
 		s.Create("as", sim.Thing("others", "bad", "yes"))
 		q := sharded(0)
-		q.Form = stream.Typed
+		q.Form = object.Typed
 		a := watching(t, streams, collect.Options{}, q)
 		require.True(t, signalled(a))
 		r := update(t, a, &things{})

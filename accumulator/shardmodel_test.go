@@ -12,7 +12,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -62,7 +62,7 @@ func shardedQueries(m *model) []query.Query {
 	all := []query.Query{
 		{Shard: half(0)}, {Shard: half(1)}, {}, {Shard: half(0), Labels: in}, {Shard: half(0), Fields: node},
 		{Shard: half(1)}, {Shard: half(0)}, {Shard: inNamespace("ns1")}, {Shard: inNamespace("ns2"), Fields: node},
-		{Shard: half(1), AnyOf: []stream.Selection{{Labels: in}, {Fields: node}}},
+		{Shard: half(1), AnyOf: []object.Selection{{Labels: in}, {Fields: node}}},
 		{Shard: inNamespace("ns1"), Namespaces: []string{"ns1", "ns2"}},
 	}
 	for i := range all {
@@ -74,7 +74,7 @@ func shardedQueries(m *model) []query.Query {
 			resource.Field = sim.Field
 		}
 		all[i].Kind = resource.Version + resource.GroupVersionResource.Resource
-		all[i].Resolve = func(context.Context) (stream.Resource, error) { return m.inServed(resource), nil }
+		all[i].Resolve = func(context.Context) (object.Resource, error) { return m.inServed(resource), nil }
 	}
 	return all
 }

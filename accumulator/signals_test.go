@@ -11,9 +11,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +18,8 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // signals waits for a time, and returns when signals came, in seconds since the call.
@@ -202,9 +201,9 @@ func TestAnOptionalKindThatIsNotServedIsAbsentAndJoins(t *testing.T) {
 		var served atomic.Bool
 		q := sim.Query("B", "bs")
 		q.Optional = true
-		q.Resolve = func(context.Context) (stream.Resource, error) {
+		q.Resolve = func(context.Context) (object.Resource, error) {
 			if !served.Load() {
-				return stream.Resource{}, fmt.Errorf("bs: %w", query.ErrNotServed)
+				return object.Resource{}, fmt.Errorf("bs: %w", query.ErrNotServed)
 			}
 			return sim.Resource("bs"), nil
 		}
@@ -230,9 +229,9 @@ func TestAnOutageOfDiscoveryHoldsTheFirstSignalAlsoForAnOptionalKind(t *testing.
 		var up atomic.Bool
 		q := sim.Query("B", "bs")
 		q.Optional = true
-		q.Resolve = func(context.Context) (stream.Resource, error) {
+		q.Resolve = func(context.Context) (object.Resource, error) {
 			if !up.Load() {
-				return stream.Resource{}, errors.New("discovery is down")
+				return object.Resource{}, errors.New("discovery is down")
 			}
 			return sim.Resource("bs"), nil
 		}
@@ -321,7 +320,7 @@ func TestAQuietOwnWriteIsQuietAlsoWhenItsEventOvertakesTheAnswer(t *testing.T) {
 		assert.Empty(t, a.Changed())
 		assert.True(t, update(t, a, &snap).Changed)
 		// A foreign write of the same object in between is not quiet.
-		key := stream.Key{Namespace: "ns", Name: "y"}
+		key := object.Key{Namespace: "ns", Name: "y"}
 		w := streams.Begin(sim.Resource("as"), key)
 		s.Create("as", sim.Thing("y"))
 		synctest.Wait()
@@ -341,9 +340,9 @@ func TestAKindThatJoinsAStreamOfOthersIsSignalled(t *testing.T) {
 				var found atomic.Bool
 				q := sim.Query("B", "bs")
 				q.Optional = true
-				q.Resolve = func(context.Context) (stream.Resource, error) {
+				q.Resolve = func(context.Context) (object.Resource, error) {
 					if !found.Load() {
-						return stream.Resource{}, fmt.Errorf("bs: %w", failure)
+						return object.Resource{}, fmt.Errorf("bs: %w", failure)
 					}
 					return sim.Resource("bs"), nil
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -104,9 +105,9 @@ func TestG8WhatThePredicatePanickedOverIsNotShownInATargetOfAnotherTypeEither(t 
 }
 
 func TestDiffsThatFollowOthersAreOneForAKey(t *testing.T) {
-	o := func(name string) stream.Object { return sim.Thing(name) }
-	diff := func(key string, before, after stream.Object) snapshot.Diff {
-		return snapshot.Diff{Key: stream.Key{Name: key}, Old: before, New: after}
+	o := func(name string) object.Object { return sim.Thing(name) }
+	diff := func(key string, before, after object.Object) snapshot.Diff {
+		return snapshot.Diff{Key: object.Key{Name: key}, Old: before, New: after}
 	}
 	first, second, third := o("1"), o("2"), o("3")
 	assert.Equal(t,

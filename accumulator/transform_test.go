@@ -9,15 +9,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -27,7 +26,7 @@ type counting struct {
 	calls map[string]int
 }
 
-func (c *counting) transform(o stream.Object) error {
+func (c *counting) transform(o object.Object) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls[o.GetName()+"@"+o.GetResourceVersion()]++
@@ -88,10 +87,10 @@ func TestATransformDoesNotTouchWhatOthersHave(t *testing.T) {
 }
 
 func TestG8ATransformThatFailsLeavesOneObjectOutUntilItsNextVersion(t *testing.T) {
-	for name, fail := range map[string]func(o stream.Object) error{
-		"the transform panicked: a bug": func(stream.Object) error { panic("a bug") },
-		"transform: no good":            func(stream.Object) error { return errors.New("no good") },
-		"changed what says which object it is": func(o stream.Object) error {
+	for name, fail := range map[string]func(o object.Object) error{
+		"the transform panicked: a bug": func(object.Object) error { panic("a bug") },
+		"transform: no good":            func(object.Object) error { return errors.New("no good") },
+		"changed what says which object it is": func(o object.Object) error {
 			o.SetName("other")
 			return nil
 		},
@@ -99,7 +98,7 @@ func TestG8ATransformThatFailsLeavesOneObjectOutUntilItsNextVersion(t *testing.T
 		t.Run(name, func(t *testing.T) {
 			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 				q := sim.Query("A", "as")
-				q.Transform = func(o stream.Object) error {
+				q.Transform = func(o object.Object) error {
 					if o.GetLabels()["bad"] == "yes" {
 						return fail(o)
 					}
@@ -155,7 +154,7 @@ func TestSelectorsJudgeWhatTheServerHasAndNotWhatATransformLeft(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		q := sim.Query("A", "as")
 		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
-		q.Transform = func(o stream.Object) error { o.SetLabels(nil); return nil }
+		q.Transform = func(o object.Object) error { o.SetLabels(nil); return nil }
 		s.Create("as", sim.Thing("listed", "in", "yes"))
 		acc := watching(t, streams, collect.Options{}, q)
 		synctest.Wait()
@@ -176,11 +175,11 @@ func TestSelectorsJudgeWhatTheServerHasAndNotWhatATransformLeft(t *testing.T) {
 
 func TestQueriesShareAStreamIfTheirTransformsAreOneFunction(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-		closure := func(n int) stream.Transform {
-			return func(o stream.Object) error { o.SetGeneration(int64(n)); return nil }
+		closure := func(n int) object.Transform {
+			return func(o object.Object) error { o.SetGeneration(int64(n)); return nil }
 		}
 		first, second := closure(1), closure(2)
-		for i, f := range []stream.Transform{nil, first, second, first, nil} {
+		for i, f := range []object.Transform{nil, first, second, first, nil} {
 			q := sim.Query("A", "as")
 			q.Transform = f
 			watching(t, streams, collect.Options{}, q)

@@ -9,9 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -23,6 +20,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // goThing is the Go type of the simulated server's objects.
@@ -58,9 +56,9 @@ var errBad = errors.New("it does not decode")
 // the label bad do not decode.
 type typedSim struct{ stream.Plain }
 
-func (typedSim) Form() stream.Form { return stream.Typed + " from tests" }
+func (typedSim) Form() object.Form { return object.Typed + " from tests" }
 
-func (typedSim) Typed(u *unstructured.Unstructured) (stream.Object, error) {
+func (typedSim) Typed(u *unstructured.Unstructured) (object.Object, error) {
 	if u.GetLabels()["bad"] != "" {
 		return nil, errBad
 	}
@@ -70,7 +68,7 @@ func (typedSim) Typed(u *unstructured.Unstructured) (stream.Object, error) {
 	return o, nil
 }
 
-func (typedSim) Compact(o, before stream.Object, final bool) {
+func (typedSim) Compact(o, before object.Object, final bool) {
 	c := compactionOf(o.(*goThing))
 	c.final = append(c.final, final)
 	if before != nil {
@@ -79,11 +77,11 @@ func (typedSim) Compact(o, before stream.Object, final bool) {
 	compactions.Store(o, c)
 }
 
-func (s typedSim) decode(u *unstructured.Unstructured) stream.Object {
+func (s typedSim) decode(u *unstructured.Unstructured) object.Object {
 	o, err := s.Typed(u)
 	if err != nil {
-		metadata, _ := stream.Shorten(u, u.GroupVersionKind())
-		return stream.Undecoded(sim.Resource("as"), object.KeyOf(u), u.GetUID(), u.GetResourceVersion(), metadata, err)
+		metadata, _ := object.Shorten(u, u.GroupVersionKind())
+		return object.Undecoded(sim.Resource("as"), object.KeyOf(u), u.GetUID(), u.GetResourceVersion(), metadata, err)
 	}
 	return o
 }
@@ -128,8 +126,8 @@ func typedOrShared(t *testing.T, share bool, f func(t *testing.T, s *sim.Server,
 		t.Run(name, func(t *testing.T) {
 			var s *sim.Server
 			config.Share = share
-			config.Source = sim.Plain(func(r stream.Resource, namespace string, form stream.Form) cache.ListerWatcherWithContext {
-				if form == stream.Typed {
+			config.Source = sim.Plain(func(r object.Resource, namespace string, form object.Form) cache.ListerWatcherWithContext {
+				if form == object.Typed {
 					return typedSim{stream.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}}
 				}
 				return s.Source(r, namespace, form)
@@ -144,7 +142,7 @@ func typedOrShared(t *testing.T, share bool, f func(t *testing.T, s *sim.Server,
 
 func typedQuery() query.Query {
 	q := sim.Query("A", "as")
-	q.Form = stream.Typed
+	q.Form = object.Typed
 	return q
 }
 
@@ -156,7 +154,7 @@ func called(objects []*goThing) (all []string) {
 }
 
 func TestG4OwnWritesMoveTypedObjectsInAndOutOfAQueryThoughTheWatchIsLate(t *testing.T) {
-	for name, transform := range map[string]stream.Transform{"plain": nil, "transformed": func(o stream.Object) error { o.(*goThing).Labels = nil; return nil }} {
+	for name, transform := range map[string]object.Transform{"plain": nil, "transformed": func(o object.Object) error { o.(*goThing).Labels = nil; return nil }} {
 		t.Run(name, func(t *testing.T) {
 			inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 				s.Create("as", sim.Thing("a", "in", "yes"))
@@ -184,9 +182,9 @@ func TestG4OwnWritesMoveTypedObjectsInAndOutOfAQueryThoughTheWatchIsLate(t *test
 				assert.Same(t, shown, snap.A[2])
 				assert.Zero(t, acc.Status()[0].Pending)
 				assert.Equal(t, "typed from tests", acc.Status()[0].Form)
-				typed := streams.Newest(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "x"}, func(o stream.Object) bool { return !stream.IsWhole(o) })
+				typed := streams.Newest(sim.Resource("as"), object.Key{Namespace: "ns", Name: "x"}, func(o object.Object) bool { return !object.IsWhole(o) })
 				assert.Equal(t, transform == nil, typed != nil, "a transform may have left something out")
-				assert.Nil(t, streams.Newest(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "x"}, stream.IsWhole), "typed objects may be less than the server sent")
+				assert.Nil(t, streams.Newest(sim.Resource("as"), object.Key{Namespace: "ns", Name: "x"}, object.IsWhole), "typed objects may be less than the server sent")
 				sim.NewClient(s, streams).Delete("as", "x", 0, false)
 				update(t, acc, &snap)
 				assert.Len(t, snap.A, 2)
@@ -201,7 +199,7 @@ func TestG8TypedObjectsThatDoNotDecodeAreLeftOutAndHealByTheirNextVersion(t *tes
 		s.Create("as", sim.Thing("good", "in", "yes"))
 		q := typedQuery()
 		q.Labels, _ = labels.Parse("in=yes")
-		q.Transform = func(stream.Object) error { return nil }
+		q.Transform = func(object.Object) error { return nil }
 		acc := watching(t, streams, collect.Options{}, q)
 		synctest.Wait()
 		s.Create("as", sim.Thing("watched", "bad", "yes", "in", "yes"))
@@ -214,7 +212,7 @@ func TestG8TypedObjectsThatDoNotDecodeAreLeftOutAndHealByTheirNextVersion(t *tes
 		require.Len(t, r.Invalid, 3)
 		for i, name := range []string{"listed", "watched", "written"} {
 			require.ErrorIs(t, r.Invalid[i].Err, errBad)
-			require.ErrorIs(t, stream.Fault(r.Invalid[i].Object), errBad)
+			require.ErrorIs(t, object.Fault(r.Invalid[i].Object), errBad)
 			assert.Equal(t, name, r.Invalid[i].Object.GetName())
 			assert.Equal(t, "Thing", r.Invalid[i].Object.GetObjectKind().GroupVersionKind().Kind)
 			assert.NotEmpty(t, r.Invalid[i].Object.GetUID())
@@ -222,8 +220,8 @@ func TestG8TypedObjectsThatDoNotDecodeAreLeftOutAndHealByTheirNextVersion(t *tes
 		sim.After(20 * second)
 		assert.False(t, update(t, acc, &snap).Changed, "the event of what did not decode is nothing new")
 		sim.NewClient(s, streams).Put("as", sim.Thing("written", "in", "yes"), 0)
-		s.Put("as", stream.Key{Namespace: "ns", Name: "watched"}, sim.Thing("watched", "in", "yes"))
-		s.Put("as", stream.Key{Namespace: "ns", Name: "listed"}, sim.Thing("listed", "in", "yes"))
+		s.Put("as", object.Key{Namespace: "ns", Name: "watched"}, sim.Thing("watched", "in", "yes"))
+		s.Put("as", object.Key{Namespace: "ns", Name: "listed"}, sim.Thing("listed", "in", "yes"))
 		sim.After(60 * second)
 		assert.Empty(t, update(t, acc, &snap).Invalid)
 		assert.Len(t, snap.A, 4)
@@ -231,7 +229,7 @@ func TestG8TypedObjectsThatDoNotDecodeAreLeftOutAndHealByTheirNextVersion(t *tes
 }
 
 func TestWhatARelistBringsAgainIsNotHeldTwice(t *testing.T) {
-	for _, transform := range []stream.Transform{nil, func(stream.Object) error { return nil }} {
+	for _, transform := range []object.Transform{nil, func(object.Object) error { return nil }} {
 		inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 			s.Create("as", sim.Thing("a"))
 			q := typedQuery()
@@ -243,7 +241,7 @@ func TestWhatARelistBringsAgainIsNotHeldTwice(t *testing.T) {
 			a := snap.A[0]
 			{
 				st := listener(acc, 0).Stage()
-				fresh, err := typedSim{}.Typed(s.At("as", s.Rev)[stream.Key{Namespace: "ns", Name: "a"}])
+				fresh, err := typedSim{}.Typed(s.At("as", s.Rev)[object.Key{Namespace: "ns", Name: "a"}])
 				require.NoError(t, err)
 				held, err := st.Put(fresh, false)
 				require.NoError(t, err)
@@ -258,7 +256,7 @@ func TestWhatARelistBringsAgainIsNotHeldTwice(t *testing.T) {
 }
 
 func TestAnObjectIsCompactedAfterItsVersionBefore(t *testing.T) {
-	for name, transform := range map[string]stream.Transform{"plain": nil, "transformed": func(stream.Object) error { return nil }} {
+	for name, transform := range map[string]object.Transform{"plain": nil, "transformed": func(object.Object) error { return nil }} {
 		t.Run(name, func(t *testing.T) {
 			inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 				s.Create("as", sim.Thing("a"))

@@ -19,6 +19,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -43,7 +44,7 @@ func TestG4AnOwnDeletionWhoseAnswerNobodyCanReadShowsWithAlternatives(t *testing
 				s.Create("as", o)
 				q := sim.Query("A", "as")
 				q.Resolve = readable("as")
-				q.AnyOf = []stream.Selection{
+				q.AnyOf = []object.Selection{
 					{Labels: labels.SelectorFromSet(labels.Set{"in": "yes"})},
 					{Fields: fields.OneTermEqualSelector("spec.node", "n1")},
 				}
@@ -54,7 +55,7 @@ func TestG4AnOwnDeletionWhoseAnswerNobodyCanReadShowsWithAlternatives(t *testing
 				require.Len(t, snap.A, 1)
 				was := snap.A[0].GetUID()
 				s.Late(time.Hour)
-				key := stream.Key{Namespace: "ns", Name: "a"}
+				key := object.Key{Namespace: "ns", Name: "a"}
 				if c.moved {
 					s.Do("as", key, "move", 0)
 				}
@@ -95,7 +96,7 @@ func TestG4AWriteOfWhichTheServerCannotBeAskedIsReported(t *testing.T) {
 		var snap one
 		update(t, a, &snap)
 		s.Late(time.Minute)
-		key := stream.Key{Namespace: "ns", Name: "a"}
+		key := object.Key{Namespace: "ns", Name: "a"}
 		w := streams.Begin(sim.Resource("as"), key)
 		_, ok := s.Do("as", key, "delete", sim.ByStatus)
 		require.True(t, ok)
@@ -126,7 +127,7 @@ func TestG4WhereAllObjectsMayNotBeListedEachStreamAsksForItself(t *testing.T) {
 		update(t, a, &snap)
 		require.Len(t, snap.A, 1)
 		s.Late(time.Hour)
-		key := stream.Key{Namespace: "ns", Name: "a"}
+		key := object.Key{Namespace: "ns", Name: "a"}
 		w := streams.Begin(sim.Resource("as"), key)
 		_, ok := s.Do("as", key, "delete", sim.ByStatus)
 		require.True(t, ok)
@@ -158,7 +159,7 @@ func TestG2WhatOthersHaveMadeOfAnObjectSignalsThoughAnOwnWriteFindsItFirst(t *te
 				if !overtaken {
 					s.Late(time.Hour)
 				}
-				key := stream.Key{Namespace: "ns", Name: "a"}
+				key := object.Key{Namespace: "ns", Name: "a"}
 				w := streams.Begin(sim.Resource("as"), key)
 				_, ok := s.Do("as", key, "delete", sim.ByStatus)
 				require.True(t, ok)

@@ -17,14 +17,15 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // shapesOfQueries are queries of the kind as, whose objects are in the namespace that sim uses.
 func shapesOfQueries() map[string]query.Query {
-	label := func(text string) stream.Selection {
+	label := func(text string) object.Selection {
 		s, _ := labels.Parse(text)
-		return stream.Selection{Labels: s}
+		return object.Selection{Labels: s}
 	}
 	all := map[string]query.Query{}
 	add := func(name string, change func(*query.Query)) {
@@ -35,7 +36,7 @@ func shapesOfQueries() map[string]query.Query {
 	}
 	add("of all", func(*query.Query) {})
 	add("of several namespaces", func(q *query.Query) { q.Namespaces = []string{"n1", "n2"} })
-	add("of any of two selections", func(q *query.Query) { q.AnyOf = []stream.Selection{label("a"), label("!a")} })
+	add("of any of two selections", func(q *query.Query) { q.AnyOf = []object.Selection{label("a"), label("!a")} })
 	return all
 }
 
@@ -56,7 +57,7 @@ func TestG8AnOptionalKindThatTurnsOutToBeUnwatchableHoldsNothingUp(t *testing.T)
 				var answer atomic.Pointer[error]
 				says := func(err error) { answer.Store(&err) }
 				says(errors.New("discovery is incomplete"))
-				q.Resolve = func(context.Context) (stream.Resource, error) { return sim.Resource("as"), *answer.Load() }
+				q.Resolve = func(context.Context) (object.Resource, error) { return sim.Resource("as"), *answer.Load() }
 				s.Create("as", sim.In("n1", "x"))
 				s.Create("bs", sim.Thing("y"))
 				a := watching(t, streams, collect.Options{}, q, sim.Query("B", "bs"))

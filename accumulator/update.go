@@ -56,7 +56,7 @@ func Judge(f Predicate) *Judgement {
 	if f == nil {
 		return &Judgement{}
 	}
-	return &Judgement{predicate: f, place: reflect.ValueOf(f).Pointer(), function: stream.FuncPointer(f)}
+	return &Judgement{predicate: f, place: reflect.ValueOf(f).Pointer(), function: object.FuncPointer(f)}
 }
 
 // Pass is [Judge] for a predicate without reasons. It may have noted one by itself for an object
@@ -67,7 +67,7 @@ func Pass(f func(*unstructured.Unstructured) bool) *Judgement {
 	}
 	return &Judgement{
 		predicate: func(u *unstructured.Unstructured) (bool, error) { return f(u), nil },
-		counts:    true, place: reflect.ValueOf(f).Pointer(), function: stream.FuncPointer(f),
+		counts:    true, place: reflect.ValueOf(f).Pointer(), function: object.FuncPointer(f),
 	}
 }
 

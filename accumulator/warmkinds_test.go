@@ -12,6 +12,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -46,7 +47,7 @@ func TestG1G2WhatIsListedWhileNobodyKnowsOfWhichServerIsNotKept(t *testing.T) {
 	lives(t, func(p *process) {
 		var away error // the simulated server's lock guards it
 		p.config.Warm = sim.Warm(p.files)
-		p.config.Warm.Origin = func(context.Context, stream.Resource) (warm.Origin, error) {
+		p.config.Warm.Origin = func(context.Context, object.Resource) (warm.Origin, error) {
 			p.Mu.Lock()
 			defer p.Mu.Unlock()
 			if away != nil {
@@ -95,14 +96,14 @@ func TestG1G2AServerWithFewerObjectsThanWhatIsKeptIsAList(t *testing.T) {
 type unpacking struct {
 	stream.Source
 	stream.Packer
-	resource stream.Resource
+	resource object.Resource
 }
 
-func (u unpacking) Unpack(raw []byte) (stream.Object, error) {
+func (u unpacking) Unpack(raw []byte) (object.Object, error) {
 	o, err := u.Packer.Unpack(raw)
 	if err == nil && o.GetName() == "b" {
-		key := stream.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
-		o = stream.Undecoded(u.resource, key, o.GetUID(), o.GetResourceVersion(), nil, errors.New("not of this type"))
+		key := object.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
+		o = object.Undecoded(u.resource, key, o.GetUID(), o.GetResourceVersion(), nil, errors.New("not of this type"))
 	}
 	return o, err
 }
@@ -110,7 +111,7 @@ func (u unpacking) Unpack(raw []byte) (stream.Object, error) {
 func TestG8AFileWithAnObjectThatDoesNotDecodeIsAList(t *testing.T) {
 	afterALife(t, func(p *process) {
 		plain := sim.Plain(p.Source)
-		p.config.Source = func(r stream.Resource, namespace string, form stream.Form) stream.Source {
+		p.config.Source = func(r object.Resource, namespace string, form object.Form) stream.Source {
 			s := plain(r, namespace, form)
 			return unpacking{s, s.(stream.Packer), r}
 		}
@@ -130,7 +131,7 @@ func TestG1G2AFileOfAKindWithAnotherScopeIsAList(t *testing.T) {
 		global.SetNamespace("")
 		p.Create("as", global)
 		q := sim.Query("A", "as")
-		q.Resolve = func(context.Context) (stream.Resource, error) {
+		q.Resolve = func(context.Context) (object.Resource, error) {
 			r := sim.Resource("as")
 			r.Namespaced = false
 			return r, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -30,7 +31,7 @@ type warmModel struct {
 	streams      *stream.Set
 	a            *Accumulator
 	client       sim.Client
-	own          map[stream.Key]int // the version after an own write
+	own          map[object.Key]int // the version after an own write
 	restored     bool               // a cluster was: W3 does not find everything where there is a selector
 	warm, lists  int                // how streams have begun
 	step         func()
@@ -45,7 +46,7 @@ func (m *warmModel) start() error {
 	var err error
 	m.a, err = New(context.Background(), m.streams, []query.Query{sim.Query("A", "as"), in}, collect.Options{})
 	m.client = sim.NewClient(m.Server, m.streams)
-	m.own = make(map[stream.Key]int)
+	m.own = make(map[object.Key]int)
 	return err
 }
 
@@ -138,7 +139,7 @@ func (m *warmModel) look() error {
 // do does a step.
 func (m *warmModel) do(s warmStep) error {
 	name := warmName(s.a)
-	key := stream.Key{Namespace: "ns", Name: name}
+	key := object.Key{Namespace: "ns", Name: name}
 	m.Mu.Lock()
 	_, there := m.Now["as"][key]
 	m.Mu.Unlock()
@@ -174,7 +175,7 @@ func (m *warmModel) do(s warmStep) error {
 }
 
 // next is the next version of an object: it keeps its UID.
-func (m *warmModel) next(key stream.Key, made *unstructured.Unstructured) *unstructured.Unstructured {
+func (m *warmModel) next(key object.Key, made *unstructured.Unstructured) *unstructured.Unstructured {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
 	if old := m.Now["as"][key]; old != nil {
@@ -217,7 +218,7 @@ func (m *warmModel) again(s warmStep) error {
 	for i := range s.b % 8 { // others write meanwhile
 		m.step()
 		name := warmName(s.a + i)
-		key := stream.Key{Namespace: "ns", Name: name}
+		key := object.Key{Namespace: "ns", Name: name}
 		switch (s.a + i) % 3 {
 		case 0:
 			m.Create("as", m.next(key, sim.Thing(name, "in", "yes", "n", fmt.Sprint(i))))

@@ -18,32 +18,33 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // packing is a source that lets a test look on while objects are packed.
 type packing struct {
 	stream.Source
-	pack func(o stream.Object)
+	pack func(o object.Object)
 }
 
-func (s packing) Pack(o stream.Object) ([]byte, error) {
+func (s packing) Pack(o object.Object) ([]byte, error) {
 	if s.pack != nil {
 		s.pack(o)
 	}
 	return s.Source.(stream.Packer).Pack(o)
 }
 
-func (s packing) Unpack(raw []byte) (stream.Object, error) {
+func (s packing) Unpack(raw []byte) (object.Object, error) {
 	return s.Source.(stream.Packer).Unpack(raw)
 }
 
 func (s packing) Packing() string { return s.Source.(stream.Packer).Packing() }
 
 // packed lets a function see each object that is packed.
-func (p *process) packed(f func(o stream.Object)) {
+func (p *process) packed(f func(o object.Object)) {
 	plain := sim.Plain(p.Source)
-	p.config.Source = func(r stream.Resource, namespace string, form stream.Form) stream.Source {
+	p.config.Source = func(r object.Resource, namespace string, form object.Form) stream.Source {
 		return packing{plain(r, namespace, form), f}
 	}
 }
@@ -51,7 +52,7 @@ func (p *process) packed(f func(o stream.Object)) {
 func TestWhatIsKeptCostsWhatHasChanged(t *testing.T) {
 	lives(t, func(p *process) {
 		var objects atomic.Int64
-		p.packed(func(stream.Object) { objects.Add(1) })
+		p.packed(func(object.Object) { objects.Add(1) })
 		for i := range 3000 {
 			p.Create("as", sim.Thing(fmt.Sprintf("x%04d", i)))
 		}
@@ -93,7 +94,7 @@ func TestWhatIsKeptCostsWhatHasChanged(t *testing.T) {
 func TestG5ABaseThatIsWrittenWhileObjectsChangeIsRightWithItsChanges(t *testing.T) {
 	lives(t, func(p *process) {
 		n := 0
-		p.packed(func(stream.Object) {
+		p.packed(func(object.Object) {
 			if n++; n%100 != 0 || n > 2500 {
 				return
 			}
@@ -122,7 +123,7 @@ func TestG5ABaseThatIsWrittenWhileObjectsChangeIsRightWithItsChanges(t *testing.
 func TestG5AListWhileABaseIsWrittenIsFollowedByANewBase(t *testing.T) {
 	lives(t, func(p *process) {
 		n := 0
-		p.packed(func(stream.Object) {
+		p.packed(func(object.Object) {
 			if n++; n == 1500 {
 				p.Touch("as", "x0000", 1)
 				p.Relist() // whether the watch has brought the change or not
@@ -146,7 +147,7 @@ func TestG5AListWhileABaseIsWrittenIsFollowedByANewBase(t *testing.T) {
 
 func TestG11CloseFinishesWhatIsBeingWrittenAndLeavesNothing(t *testing.T) {
 	lives(t, func(p *process) {
-		p.packed(func(stream.Object) { sim.After(time.Second) })
+		p.packed(func(object.Object) { sim.After(time.Second) })
 		p.start()
 		sim.After(time.Minute + 10*time.Second)
 		began := time.Now()
@@ -245,7 +246,7 @@ func TestAStoreThatFailsIsSaidOnceAndTriedAgainMoreRarely(t *testing.T) {
 
 func TestAKindThatIsGoneIsNotKeptAsEmpty(t *testing.T) {
 	lives(t, func(p *process) {
-		p.config.Gone = func(context.Context, stream.Resource, string, error) bool { return true }
+		p.config.Gone = func(context.Context, object.Resource, string, error) bool { return true }
 		p.start()
 		p.shows("a", "b", "c")
 		p.Serve("as", "v1", false)
@@ -288,7 +289,7 @@ func TestWhatCannotBeKeptIsNotAndSaysWhy(t *testing.T) {
 type plainSource struct{ stream.Source }
 
 func unpackable(sources stream.Sources) stream.Sources {
-	return func(r stream.Resource, namespace string, form stream.Form) stream.Source {
+	return func(r object.Resource, namespace string, form object.Form) stream.Source {
 		return plainSource{sources(r, namespace, form)}
 	}
 }
@@ -306,7 +307,7 @@ func (c clock) NewestRV() string {
 }
 
 func clocks(p *process) stream.Sources {
-	return func(r stream.Resource, namespace string, form stream.Form) stream.Source {
+	return func(r object.Resource, namespace string, form object.Form) stream.Source {
 		return clock{sim.Plain(p.Source)(r, namespace, form), p}
 	}
 }
@@ -314,7 +315,7 @@ func clocks(p *process) stream.Sources {
 func TestObjectsOfATransformAreNotKept(t *testing.T) {
 	lives(t, func(p *process) {
 		q := sim.Query("A", "as")
-		q.Transform = func(stream.Object) error { return nil }
+		q.Transform = func(object.Object) error { return nil }
 		for range 2 {
 			p.start(q)
 			p.shows("a", "b", "c")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -37,7 +38,7 @@ func lost([]byte) []byte { return nil }
 func from(change func(*warm.Origin)) func(*process) {
 	return func(p *process) {
 		p.config.Warm = sim.Warm(p.files)
-		p.config.Warm.Origin = func(context.Context, stream.Resource) (warm.Origin, error) {
+		p.config.Warm.Origin = func(context.Context, object.Resource) (warm.Origin, error) {
 			o := sim.From
 			change(&o)
 			return o, nil
@@ -135,7 +136,7 @@ var doubts = map[string]doubt{
 	"a watch without bookmarks": {func(p *process) { p.Create("bs", sim.Thing("other")); p.Bookmarked = func(int) int { return 0 } }, "within 10s"},
 	"a server that does not say which it is": {func(p *process) {
 		p.config.Warm = sim.Warm(p.files)
-		p.config.Warm.Origin = func(context.Context, stream.Resource) (warm.Origin, error) {
+		p.config.Warm.Origin = func(context.Context, object.Resource) (warm.Origin, error) {
 			return warm.Origin{}, fmt.Errorf("%w: no", stream.ErrNoOrigin)
 		}
 	}, "which cluster"},

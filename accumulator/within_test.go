@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -24,7 +25,7 @@ func (n narrow) Within(namespace string) stream.Source { return n.within(namespa
 func TestG4AWriteIsSettledByAListOfTheObjectsNamespace(t *testing.T) {
 	var s *sim.Server
 	var asked []string
-	config := stream.Config{StreamLists: true, Source: func(r stream.Resource, namespace string, form stream.Form) stream.Source {
+	config := stream.Config{StreamLists: true, Source: func(r object.Resource, namespace string, form object.Form) stream.Source {
 		return narrow{stream.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}, func(namespace string) stream.Source {
 			asked = append(asked, namespace)
 			return stream.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -22,14 +23,14 @@ type asked struct {
 	all []string
 }
 
-func inLabel(o stream.Object) string {
+func inLabel(o object.Object) string {
 	if o == nil {
 		return "-"
 	}
 	return o.GetName() + "=" + o.GetLabels()["in"]
 }
 
-func (a *asked) signal(old, current stream.Object) bool {
+func (a *asked) signal(old, current object.Object) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.all = append(a.all, inLabel(old)+" > "+inLabel(current))
@@ -45,7 +46,7 @@ func (a *asked) taken() []string {
 }
 
 // judged watches things with a Signal, after the first snapshot, of x.
-func judged(t *testing.T, s *sim.Server, streams *stream.Set, o collect.Options, signal stream.Signal) (*Accumulator, *one) {
+func judged(t *testing.T, s *sim.Server, streams *stream.Set, o collect.Options, signal object.Signal) (*Accumulator, *one) {
 	t.Helper()
 	s.Create("as", sim.Thing("x", "in", "yes"))
 	q := sim.Query("A", "as")
@@ -144,7 +145,7 @@ func TestAfterAGapAChangeIsJudgedByWhatWasShownBefore(t *testing.T) {
 func TestAnObjectThatWasReplacedByAnotherOfItsNameIsGoneAndNew(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		var all []string
-		acc, _ := judged(t, s, streams, collect.Options{}, func(old, current stream.Object) bool {
+		acc, _ := judged(t, s, streams, collect.Options{}, func(old, current object.Object) bool {
 			all = append(all, inLabel(old)+" > "+inLabel(current))
 			return old == nil && current != nil
 		})
@@ -156,7 +157,7 @@ func TestAnObjectThatWasReplacedByAnotherOfItsNameIsGoneAndNew(t *testing.T) {
 
 func TestG8APanicInASignalFunctionCountsAsAChangeWorthOne(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-		acc, snap := judged(t, s, streams, collect.Options{}, func(stream.Object, stream.Object) bool { panic("a bug") })
+		acc, snap := judged(t, s, streams, collect.Options{}, func(object.Object, object.Object) bool { panic("a bug") })
 		s.Touch("as", "x", 1)
 		assert.True(t, signalled(acc))
 		assert.True(t, update(t, acc, snap).Changed)
@@ -169,7 +170,7 @@ func TestG11ASignalFunctionMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		var acc *Accumulator
 		var seen []bool
-		signal := func(stream.Object, stream.Object) bool {
+		signal := func(object.Object, object.Object) bool {
 			var snap one
 			seen = append(seen, update(t, acc, &snap).Changed)
 			acc.Status()
@@ -188,7 +189,7 @@ func TestG11ATransformMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		var acc *Accumulator
 		q := sim.Query("A", "as")
-		q.Transform = func(stream.Object) error {
+		q.Transform = func(object.Object) error {
 			if acc != nil {
 				acc.Status()
 				// The watch and the own write may transform at the same time.
@@ -217,7 +218,7 @@ func TestQuietOwnWritesAreNotJudgedAndForeignOnesMeanwhileAre(t *testing.T) {
 		assert.False(t, signalled(acc))
 		assert.Empty(t, a.taken())
 		for in, loud := range map[string]bool{"yes": false, "no": true} {
-			w := streams.Begin(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "x"})
+			w := streams.Begin(sim.Resource("as"), object.Key{Namespace: "ns", Name: "x"})
 			x := sim.Thing("x", "in", in)
 			x.SetUID("uid-1")
 			s.Create("as", x)
@@ -239,8 +240,8 @@ func TestQuietOwnWritesAreNotJudgedAndForeignOnesMeanwhileAre(t *testing.T) {
 func TestAnObjectThatATransformRejectsIsWorthASignal(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		q := sim.Query("A", "as")
-		q.Signal = func(stream.Object, stream.Object) bool { return false }
-		q.Transform = func(o stream.Object) error {
+		q.Signal = func(object.Object, object.Object) bool { return false }
+		q.Transform = func(o object.Object) error {
 			if n, _, _ := unstructured.NestedInt64(o.(*unstructured.Unstructured).Object, "spec", "n"); n == 1 {
 				panic("a bug")
 			}
@@ -262,7 +263,7 @@ func TestAChangeThatWasJudgedIsNotJudgedAgainWhenAnOwnWriteLands(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		a := &asked{}
 		acc, _ := judged(t, s, streams, collect.Options{}, a.signal)
-		w := streams.Begin(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "x"})
+		w := streams.Begin(sim.Resource("as"), object.Key{Namespace: "ns", Name: "x"})
 		s.Touch("as", "x", 1)
 		synctest.Wait()
 		w.Abandon()

@@ -27,6 +27,7 @@ import (
 	"github.com/kates-go/kates/internal/base/shardrange"
 	requests "github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // shardedNamespaces are where the objects of these tests are.
@@ -63,17 +64,17 @@ func (b countedBody) Read(p []byte) (int, error) {
 // share is one replica's stream of a share of a resource.
 type share struct {
 	*stream.Set
-	resource stream.Resource
+	resource objects.Resource
 	shard    shardrange.Shard
 	bytes    atomic.Int64
 	listener *stream.Listener
 
 	mu   sync.Mutex
-	held map[stream.Key]string // the versions of what it shows
+	held map[objects.Key]string // the versions of what it shows
 }
 
 // shareOf joins the stream of a share, and waits for its first list.
-func shareOf(t *testing.T, c *cluster.Cluster, form stream.Form, s *share, config stream.Config) *share {
+func shareOf(t *testing.T, c *cluster.Cluster, form objects.Form, s *share, config stream.Config) *share {
 	t.Helper()
 	rc := rest.CopyConfig(c.Config)
 	rc.QPS, rc.DisableCompression = -1, true
@@ -84,8 +85,8 @@ func shareOf(t *testing.T, c *cluster.Cluster, form stream.Form, s *share, confi
 	server := link.Server()
 	server.Scheme, server.StreamTyped = scheme.Scheme, config.StreamLists
 	config.Source = server.Source
-	s.Set, s.held = stream.New(config), make(map[stream.Key]string)
-	spec := stream.Spec{Form: form, Selection: stream.Selection{Shard: s.shard}}
+	s.Set, s.held = stream.New(config), make(map[objects.Key]string)
+	spec := objects.Spec{Form: form, Selection: objects.Selection{Shard: s.shard}}
 	s.listener, err = s.Join(s.resource, spec, stream.ListenOptions{PerKey: true, Wake: func() {}, Trouble: func() {}})
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -98,7 +99,7 @@ func shareOf(t *testing.T, c *cluster.Cluster, form stream.Form, s *share, confi
 }
 
 // shows returns the versions of what the share shows.
-func (s *share) shows() map[stream.Key]string {
+func (s *share) shows() map[objects.Key]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.listener.Take()
@@ -116,11 +117,11 @@ func (s *share) shows() map[stream.Key]string {
 }
 
 // has returns the versions of those objects that are in the share.
-func (s *share) has(all []unstructured.Unstructured) map[stream.Key]string {
-	in := make(map[stream.Key]string)
+func (s *share) has(all []unstructured.Unstructured) map[objects.Key]string {
+	in := make(map[objects.Key]string)
 	for i := range all {
 		if u := &all[i]; s.shard.Has(u.GetNamespace(), string(u.GetUID())) {
-			in[stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()}] = u.GetResourceVersion()
+			in[objects.Key{Namespace: u.GetNamespace(), Name: u.GetName()}] = u.GetResourceVersion()
 		}
 	}
 	return in
@@ -177,10 +178,10 @@ func TestG1G4G5SharesOfTwoReplicasAreAllObjectsAndNoneTwice(t *testing.T) {
 			c := sharedCluster(t, flags...)
 			for name, as := range map[string]struct {
 				gvr  schema.GroupVersionResource
-				form stream.Form
+				form objects.Form
 			}{
-				"typed": {configMaps, stream.Typed}, "untyped": {configMaps, stream.Whole},
-				"metadata": {configMaps, stream.Metadata}, "custom": {hosts, stream.Whole},
+				"typed": {configMaps, objects.Typed}, "untyped": {configMaps, objects.Whole},
+				"metadata": {configMaps, objects.Metadata}, "custom": {hosts, objects.Whole},
 			} {
 				for way, config := range map[string]stream.Config{"paged": {PageSize: 20}, "streamed": {StreamLists: true}} {
 					for _, by := range []shardrange.Field{shardrange.UID, shardrange.Namespace} {
@@ -197,7 +198,7 @@ func TestG1G4G5SharesOfTwoReplicasAreAllObjectsAndNoneTwice(t *testing.T) {
 // shared is what is shared out, and how.
 type shared struct {
 	gvr    schema.GroupVersionResource
-	form   stream.Form
+	form   objects.Form
 	by     shardrange.Field
 	server bool // it shards
 }
@@ -217,7 +218,7 @@ func sharesAreAll(t *testing.T, c *cluster.Cluster, as shared, config stream.Con
 		}[as.by]))
 	}
 	plan := shardrange.Plan(nil).Divide([]string{"r0", "r1"}, shardrange.Loads(hashes))
-	r := stream.Resource{
+	r := objects.Resource{
 		GroupVersionResource: as.gvr, Kind: kindsOf[as.gvr], Namespaced: true, Storage: as.gvr.GroupResource().String(),
 	}
 	whole := shareOf(t, c, as.form, &share{resource: r}, config)
@@ -250,7 +251,7 @@ func sharesAreAll(t *testing.T, c *cluster.Cluster, as shared, config stream.Con
 	// What the replicas write themselves.
 	for i, ns := range shardedNamespaces {
 		for _, s := range replicas {
-			key := stream.Key{Namespace: ns, Name: fmt.Sprint("first-", i)}
+			key := objects.Key{Namespace: ns, Name: fmt.Sprint("first-", i)}
 			w := s.Begin(r, key)
 			u := write(t, d.Resource(as.gvr).Namespace(ns), key.Name)
 			require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: coherence.Write{
@@ -284,7 +285,7 @@ func (s shared) says(config stream.Config) string {
 	switch {
 	case !s.server:
 		return "the server does not shard: it sends the objects of all shards, and others are dropped here"
-	case config.StreamLists || s.gvr == hosts || s.form == stream.Metadata:
+	case config.StreamLists || s.gvr == hosts || s.form == objects.Metadata:
 		return "the server has sent no object of another shard"
 	}
 	return "the server sends this share alone"

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // answered returns an object with which a server answers a write.
@@ -60,7 +60,7 @@ func TestG4EveryAnswerIsReadForWhatBecameOfTheObject(t *testing.T) {
 		"a custom Namespace that has such a field": {opUpdate, answered("example.com/v1", "Namespace", deleted, specFinalizer), gone, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := coherence.Write{Key: stream.Key{Namespace: "ns", Name: "x"}, UID: types.UID("uid"), Version: c.version}
+			want := coherence.Write{Key: objects.Key{Namespace: "ns", Name: "x"}, UID: types.UID("uid"), Version: c.version}
 			if c.there {
 				want.Object = c.answer
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/kates-go/kates/internal/client/kinds/selectable"
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // bareFake is client-go's fake dynamic client. What it has, has UIDs and versions for the streams
@@ -27,7 +28,7 @@ type bareFake struct {
 }
 
 // Source lists and watches a resource, with versions.
-func (f *bareFake) Source(r stream.Resource, namespace string, _ stream.Form) stream.Source {
+func (f *bareFake) Source(r objects.Resource, namespace string, _ objects.Form) stream.Source {
 	return f.versions.Source(r, namespace)
 }
 
@@ -41,7 +42,7 @@ func (f *bareFake) begin(o *object) func(*reply) {
 			write.End()
 			return
 		}
-		var answer, stored stream.Object
+		var answer, stored objects.Object
 		if a.object != nil {
 			answer = a.object
 		}
@@ -65,13 +66,13 @@ func (f *bareFake) Delete(
 	return wire.Deletion{}, in.Delete(ctx, at.Name, o)
 }
 
-func (f *bareFake) checkFields(_ context.Context, r stream.Resource, t target) error {
+func (f *bareFake) checkFields(_ context.Context, r objects.Resource, t target) error {
 	return f.checkList(r, t.Query)
 }
 
 // checkList refuses the fields of built-in kinds that a server refuses. Which fields a custom kind
 // declares is not known here.
-func (*bareFake) checkList(r stream.Resource, q Query) error {
+func (*bareFake) checkList(r objects.Resource, q Query) error {
 	if !ofKubernetes(r.Kind) {
 		return nil
 	}
@@ -99,16 +100,16 @@ func ofKubernetes(kind schema.GroupVersionKind) bool {
 	return t != nil && strings.HasPrefix(t.PkgPath(), "k8s.io/api/")
 }
 
-func (*bareFake) fields(builtIn selectable.Fields) stream.FieldReader {
+func (*bareFake) fields(builtIn selectable.Fields) objects.FieldReader {
 	return fake.Fields(reader(builtIn))
 }
 
 func (*bareFake) divides() bool { return false }
 
 func (*bareFake) selects(
-	r stream.Resource, spec stream.Spec, listed *Unstructured,
+	r objects.Resource, spec objects.Spec, listed *Unstructured,
 ) bool {
-	return fake.Selects(r, spec.Selection, listed) && stream.SelectsAlternative(r, spec, listed)
+	return fake.Selects(r, spec.Selection, listed) && objects.SelectsAlternative(r, spec, listed)
 }
 
 // checkSubresource is an error for all but the status: a fake takes a subresource for the object
@@ -127,8 +128,8 @@ func (*bareFake) checkOwner(*object) error { return nil }
 // newest is always nil: without versions a write cannot be made conditional, so every change
 // starts from what the fake has now.
 func (*bareFake) newest(
-	stream.Resource, stream.Key, func(stream.Object) bool,
-) stream.Object {
+	objects.Resource, objects.Key, func(objects.Object) bool,
+) objects.Object {
 	return nil
 }
 

@@ -11,12 +11,12 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kates-go/kates/internal/client/patch"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // stored drops from the status of a built-in kind what the kind's Go type does not know, because a
 // server does. The fake has no schemas of other kinds.
-func (*bareFake) stored(op operation, r stream.Resource, o *Unstructured) *Unstructured {
+func (*bareFake) stored(op operation, r objects.Resource, o *Unstructured) *Unstructured {
 	if op.subresource != statusSubresource || o.Object["status"] == nil {
 		return o
 	}

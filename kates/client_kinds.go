@@ -22,8 +22,8 @@ import (
 	"github.com/kates-go/kates/internal/client/kinds"
 	"github.com/kates-go/kates/internal/client/kinds/selectable"
 	"github.com/kates-go/kates/internal/client/reach"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/loops/keyed"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // ErrIncompleteDiscovery is wrapped by the errors of look-ups that found no such kind while the
@@ -115,12 +115,12 @@ func flattened(lists []*metav1.APIResourceList, err error) ([]APIResource, error
 	return all, errors.Join(kinds.Said(err), ferr)
 }
 
-func (c *Client) resource(ctx context.Context, m *meta.RESTMapping) stream.Resource {
+func (c *Client) resource(ctx context.Context, m *meta.RESTMapping) objects.Resource {
 	return c.core.resource(ctx, m)
 }
 
-func (c *core) resource(ctx context.Context, m *meta.RESTMapping) stream.Resource {
-	return stream.Resource{
+func (c *core) resource(ctx context.Context, m *meta.RESTMapping) objects.Resource {
+	return objects.Resource{
 		GroupVersionResource: m.Resource,
 		Kind:                 m.GroupVersionKind,
 		Namespaced:           m.Scope.Name() == meta.RESTScopeNameNamespace,
@@ -200,8 +200,8 @@ func (c *Client) fitsTarget(target any, kind schema.GroupVersionKind) error {
 // gone reports whether the error of a list or watch certainly means that nothing is left to watch.
 // In doubt it is false, and what is shown stays (G8). If the kind may be served in another way,
 // discovery is read again.
-func (c *core) gone(ctx context.Context, r stream.Resource, namespace string, err error) bool {
-	if stream.Misplaced(err) {
+func (c *core) gone(ctx context.Context, r objects.Resource, namespace string, err error) bool {
+	if objects.Misplaced(err) {
 		served, err := c.kinds.Serves(ctx, r.GroupResource())
 		return err == nil && !served
 	}

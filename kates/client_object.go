@@ -21,14 +21,14 @@ import (
 	"github.com/kates-go/kates/internal/client/applied"
 	"github.com/kates-go/kates/internal/client/heard"
 	"github.com/kates-go/kates/internal/client/wire"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // object is a copy of the caller's value, ready for a request: its kind is as the server serves
 // it, its namespace is filled in.
 type object struct {
 	*Unstructured
-	resource stream.Resource
+	resource objects.Resource
 	sent     []byte   // the patch under way, if there is one
 	plain    []string // the keys of data that a Secret has from stringData
 	// given is how the caller has named it; nil: no caller has, and it is not placed again.
@@ -80,7 +80,7 @@ func (c *Client) object(ctx context.Context, value any) (*object, error) {
 }
 
 // place fills in what an object's kind says: how it is named, and the namespace.
-func (c *core) place(o *object, r stream.Resource) {
+func (c *core) place(o *object, r objects.Resource) {
 	o.resource = r
 	o.SetGroupVersionKind(r.Kind)
 	namespace := ""
@@ -105,7 +105,7 @@ func (c *core) moved(ctx context.Context, o *object, err error) bool {
 }
 
 // otherwise reports whether err means that a resource is served in another way by now.
-func (c *core) otherwise(ctx context.Context, r stream.Resource, err error) bool {
+func (c *core) otherwise(ctx context.Context, r objects.Resource, err error) bool {
 	if !misplaced(err) {
 		return false
 	}
@@ -115,8 +115,8 @@ func (c *core) otherwise(ctx context.Context, r stream.Resource, err error) bool
 
 // served looks a kind up in fresh discovery. It reports whether it is served in another way.
 func (c *core) served(
-	ctx context.Context, kind schema.GroupVersionKind, was stream.Resource,
-) (r stream.Resource, changed bool) {
+	ctx context.Context, kind schema.GroupVersionKind, was objects.Resource,
+) (r objects.Resource, changed bool) {
 	c.kinds.Refresh(ctx)
 	mapping, err := c.kinds.GVK(ctx, kind)
 	if err != nil {
@@ -160,8 +160,8 @@ func unexpected(details *metav1.StatusDetails) bool {
 	})
 }
 
-func (o *object) key() stream.Key {
-	return stream.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
+func (o *object) key() objects.Key {
+	return objects.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
 func (o *object) String() string {
@@ -236,7 +236,7 @@ func (c *core) get(ctx context.Context, o *object, subresource ...string) (*Unst
 }
 
 // bare returns an object with nothing but its kind and name.
-func bare(r stream.Resource, key stream.Key) *object {
+func bare(r objects.Resource, key objects.Key) *object {
 	o := &object{Unstructured: &Unstructured{Object: map[string]any{}}, resource: r}
 	o.SetGroupVersionKind(r.Kind)
 	o.SetNamespace(key.Namespace)

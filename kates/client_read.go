@@ -117,7 +117,7 @@ func GetCached[T any](ctx context.Context, c *Client, namespace, name string, op
 }
 
 // partFor says how much of an object a type can hold.
-func (c *Client) partFor(t reflect.Type, r stream.Resource) stream.Part {
+func (c *Client) partFor(t reflect.Type, r objects.Resource) stream.Part {
 	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
 		return stream.Meta
 	}
@@ -170,7 +170,7 @@ func (c *Client) kindFor(ctx context.Context, t reflect.Type, kind string) (*Uns
 }
 
 // fillFrom is fill from an object of a stream, in any form.
-func fillFrom(target any, shown stream.Object) error {
+func fillFrom(target any, shown objects.Object) error {
 	if u, ok := shown.(*Unstructured); ok {
 		return jsonform.Fill(target, u)
 	}
@@ -214,8 +214,8 @@ const pageSize = 500
 
 // list reads all objects of a query from the server. They are in the server's order or, if that
 // takes several lists, ordered by namespace and name.
-func (c *Client) list(ctx context.Context, op operation, q Query) (stream.Resource, []*Unstructured, error) {
-	var none stream.Resource
+func (c *Client) list(ctx context.Context, op operation, q Query) (objects.Resource, []*Unstructured, error) {
+	var none objects.Resource
 	compiled, err := c.compileOne(target{Query: q})
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return none, nil, plain.Error(fmt.Errorf("%s %s: %w", op, q.Kind, err))
@@ -236,7 +236,7 @@ func (c *Client) list(ctx context.Context, op operation, q Query) (stream.Resour
 // listAs reads all objects of a query, as its kind is known to be served.
 func (c *Client) listAs(
 	ctx context.Context, op operation, q Query, compiled query.Query,
-) (r stream.Resource, items []*Unstructured, err error) {
+) (r objects.Resource, items []*Unstructured, err error) {
 	mapping, err := c.core.kinds.Kind(ctx, q.Kind)
 	if err != nil {
 		return r, nil, plain.Error(fmt.Errorf("%s: %w", op, err))
@@ -250,7 +250,7 @@ func (c *Client) listAs(
 		unknown = c.readFields(ctx, &r, q)
 	}
 	items, err = c.listAll(ctx, r, compiled)
-	if errors.Is(err, stream.ErrUnjudged) && unknown != nil {
+	if errors.Is(err, objects.ErrUnjudged) && unknown != nil {
 		err = fmt.Errorf("%w: %w", err, unknown)
 	}
 	if err != nil {
@@ -260,11 +260,11 @@ func (c *Client) listAs(
 }
 
 // listAll makes all lists that a query needs.
-func (c *Client) listAll(ctx context.Context, r stream.Resource, q query.Query) ([]*Unstructured, error) {
+func (c *Client) listAll(ctx context.Context, r objects.Resource, q query.Query) ([]*Unstructured, error) {
 	watches := q.Watches(r)
 	for _, w := range watches {
-		w.Form = stream.Whole // that is what is listed
-		if err := stream.Unjudged(r, w); err != nil {
+		w.Form = objects.Whole // that is what is listed
+		if err := objects.Unjudged(r, w); err != nil {
 			return nil, err
 		}
 	}
@@ -273,8 +273,8 @@ func (c *Client) listAll(ctx context.Context, r stream.Resource, q query.Query) 
 	}
 	var spaces map[string]bool
 	if q.Spaces != nil {
-		namespaces := stream.Resource{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("namespaces")}
-		selected, err := c.listOne(ctx, namespaces, stream.Spec{Selection: stream.Selection{Labels: q.Spaces.Labels}})
+		namespaces := objects.Resource{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("namespaces")}
+		selected, err := c.listOne(ctx, namespaces, objects.Spec{Selection: objects.Selection{Labels: q.Spaces.Labels}})
 		if err != nil {
 			return nil, fmt.Errorf("list namespaces: %w", err)
 		}
@@ -300,7 +300,7 @@ func (c *Client) listAll(ctx context.Context, r stream.Resource, q query.Query) 
 }
 
 // listOne makes one list, in pages.
-func (c *Client) listOne(ctx context.Context, r stream.Resource, s stream.Spec) ([]*Unstructured, error) {
+func (c *Client) listOne(ctx context.Context, r objects.Resource, s objects.Spec) ([]*Unstructured, error) {
 	in := wire.In(c.core.dynamic, r, s.Namespace)
 	items := []*Unstructured{}
 	o := metav1.ListOptions{Limit: pageSize}

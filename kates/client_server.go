@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/loops/fence"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // server is how the cluster of a client behaves. There are two: an API server ([apiServer]), and
@@ -27,23 +28,23 @@ type server interface {
 	wire.Requests
 
 	// checkFields is an error if the server refuses a field selector of the query.
-	checkFields(ctx context.Context, r stream.Resource, t target) error
+	checkFields(ctx context.Context, r objects.Resource, t target) error
 	// checkList is an error if a list of the query would be refused for its fields, and the server
 	// itself does not say so.
-	checkList(r stream.Resource, q Query) error
+	checkList(r objects.Resource, q Query) error
 	// fields reads the fields of a kind that are known without the server; nil: none.
-	fields(builtIn selectable.Fields) stream.FieldReader
+	fields(builtIn selectable.Fields) objects.FieldReader
 	// divides is false if the server cannot send a share of what is watched.
 	divides() bool
 	// selects reports whether an object belongs to the answer to a list with this selection.
-	selects(r stream.Resource, spec stream.Spec, listed *Unstructured) bool
+	selects(r objects.Resource, spec objects.Spec, listed *Unstructured) bool
 	// checkSubresource is an error if the server has no such subresource. likeObject says that it
 	// is read or changed as a part of its object, and not created.
 	checkSubresource(subresource string, likeObject bool) error
 
 	// stored is what is sent to have an object stored, without what the server would drop of its
 	// status and this server does not.
-	stored(op operation, r stream.Resource, o *Unstructured) *Unstructured
+	stored(op operation, r objects.Resource, o *Unstructured) *Unstructured
 	// begin is called before a write is sent. What it returns takes in the answer, or, with nil, that
 	// the write has failed.
 	begin(o *object) (answered func(*reply))
@@ -53,7 +54,7 @@ type server interface {
 	checkOwner(o *object) error
 	// newest is the newest version of an object that streams show in a form that will do, nil if
 	// there is none. It has a resource version, so a write can be made conditional on it.
-	newest(r stream.Resource, key stream.Key, has func(stream.Object) bool) stream.Object
+	newest(r objects.Resource, key objects.Key, has func(objects.Object) bool) objects.Object
 	// shown is the metadata of an object as the streams show it, nil if they show that there is no
 	// such object. known says that the streams answer for the object.
 	shown(o *object) (live Object, known bool)
@@ -89,7 +90,7 @@ type apiServer struct {
 
 // checkFields asks the server whether it knows the query's fields: a watch would repeat the error
 // for ever.
-func (s *apiServer) checkFields(ctx context.Context, r stream.Resource, t target) error {
+func (s *apiServer) checkFields(ctx context.Context, r objects.Resource, t target) error {
 	namespace := t.Namespace
 	if len(t.Namespaces) > 0 {
 		namespace = t.Namespaces[0]
@@ -122,9 +123,9 @@ func (s *apiServer) checkFields(ctx context.Context, r stream.Resource, t target
 	return nil
 }
 
-func (*apiServer) checkList(stream.Resource, Query) error { return nil }
+func (*apiServer) checkList(objects.Resource, Query) error { return nil }
 
-func (*apiServer) fields(builtIn selectable.Fields) stream.FieldReader { return reader(builtIn) }
+func (*apiServer) fields(builtIn selectable.Fields) objects.FieldReader { return reader(builtIn) }
 
 func (*apiServer) divides() bool { return true }
 
@@ -140,13 +141,13 @@ func (c *core) declaredFields(
 	return declared, err
 }
 
-func (*apiServer) selects(r stream.Resource, spec stream.Spec, listed *Unstructured) bool {
-	return stream.SelectsAlternative(r, spec, listed)
+func (*apiServer) selects(r objects.Resource, spec objects.Spec, listed *Unstructured) bool {
+	return objects.SelectsAlternative(r, spec, listed)
 }
 
 func (*apiServer) checkSubresource(string, bool) error { return nil }
 
-func (*apiServer) stored(_ operation, _ stream.Resource, o *Unstructured) *Unstructured {
+func (*apiServer) stored(_ operation, _ objects.Resource, o *Unstructured) *Unstructured {
 	return o
 }
 
@@ -167,8 +168,8 @@ func (*apiServer) checkOwner(o *object) error {
 }
 
 func (s *apiServer) newest(
-	r stream.Resource, key stream.Key, has func(stream.Object) bool,
-) stream.Object {
+	r objects.Resource, key objects.Key, has func(objects.Object) bool,
+) objects.Object {
 	o := s.core.streams.Newest(r, key, has)
 	if o == nil || o.GetResourceVersion() == "" {
 		return nil
@@ -204,7 +205,7 @@ func (s *apiServer) bind(
 func (s *apiServer) seen(
 	ctx context.Context, o *object, wanted *types.UID,
 ) (uid types.UID, version string, err error) {
-	var found stream.Object
+	var found objects.Object
 	known, ok := s.core.streams.Lookup(o.resource, o.key(), stream.Version)
 	if ok && known != nil {
 		found = known

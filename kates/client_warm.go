@@ -14,6 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/client/kinds"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // WarmStore keeps the files of [WithWarmStart] by their names: small letters, digits, a minus and
@@ -176,7 +177,7 @@ type origins struct {
 const originFresh = 2 * time.Second
 
 // of returns the origin of a resource's objects, as of now.
-func (o *origins) of(ctx context.Context, r stream.Resource) (from warm.Origin, err error) {
+func (o *origins) of(ctx context.Context, r objects.Resource) (from warm.Origin, err error) {
 	select {
 	case o.turn <- struct{}{}:
 		defer func() { <-o.turn }()

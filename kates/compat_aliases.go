@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/version"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // Object is a Kubernetes API object: it knows its kind, copies itself, and carries metadata.
 // *corev1.Pod and *Unstructured are two.
-type Object = stream.Object
+type Object = objects.Object
 
 // The types below are those of the Kubernetes API, so that small programs need no other import.
 // They are aliases, not copies: a *Pod is a *corev1.Pod.

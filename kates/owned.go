@@ -13,7 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/client/applied"
 	"github.com/kates-go/kates/internal/client/kinds"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // ErrNotOwned: an object of that name exists and does not belong to this set.
@@ -203,7 +203,7 @@ func (a *ownedApply) run(ctx context.Context) (moved bool, err error) {
 // moved reports whether an error means that a kind of the set is served in another way by now.
 func (a *ownedApply) moved(ctx context.Context) bool {
 	doubtful := func(err error) bool { return misplaced(err) || errors.Is(err, ErrOwnerScope) }
-	return slices.ContainsFunc(a.errs, doubtful) && slices.ContainsFunc(a.used, func(r stream.Resource) bool {
+	return slices.ContainsFunc(a.errs, doubtful) && slices.ContainsFunc(a.used, func(r objects.Resource) bool {
 		_, changed := a.client.core.served(ctx, r.Kind, r)
 		return changed
 	})
@@ -218,7 +218,7 @@ type ownedApply struct {
 	owner   *object
 	wanted  []*applied.Wanted
 	keys    map[applied.Key]bool // of wanted, and of objects that must not be applied
-	used    []stream.Resource    // how the kinds of the set are served
+	used    []objects.Resource   // how the kinds of the set are served
 	result  OwnedResult
 	errs    []error
 
@@ -286,7 +286,7 @@ func (a *ownedApply) ownerOf(ctx context.Context) (*object, error) {
 		return nil, err
 	}
 	kind := u.GroupVersionKind()
-	resource := stream.Resource{Kind: kind, GroupVersionResource: kind.GroupVersion().WithResource(kind.Kind)}
+	resource := objects.Resource{Kind: kind, GroupVersionResource: kind.GroupVersion().WithResource(kind.Kind)}
 	o := &object{Unstructured: u, resource: resource}
 	if u.GetUID() == "" {
 		return nil, fmt.Errorf("%s has no UID: it is to be as its server has it", o)
@@ -302,7 +302,7 @@ func (a *ownedApply) reach() string {
 	return a.owner.GetNamespace()
 }
 
-func referenceOf(r stream.Resource, o Object) ObjectReference {
+func referenceOf(r objects.Resource, o Object) ObjectReference {
 	apiVersion, kind := r.Kind.ToAPIVersionAndKind()
 	return corev1.ObjectReference{
 		APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(),

@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/client/applied"
 	"github.com/kates-go/kates/internal/client/owners"
 	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // applyTries limits how often an object is checked again because another one has taken its name.
@@ -339,8 +340,8 @@ func (a *ownedApply) recalls(ctx context.Context, w *applied.Wanted, now Object)
 func (a *ownedApply) recollection(ctx context.Context, of applied.Recollectable, w *applied.Wanted) *applied.Recollection {
 	core := a.client.core
 	known := func() int { return core.applied.Marks.Count(of.Storage) }
-	list := func(ctx context.Context) (map[stream.Key]applied.Recalled, error) {
-		source := core.server.Source(w.Resource, of.Namespace, stream.Metadata)
+	list := func(ctx context.Context) (map[objects.Key]applied.Recalled, error) {
+		source := core.server.Source(w.Resource, of.Namespace, objects.Metadata)
 		return applied.List(ctx, of, a.set.Annotation, pageSize, source.ListItems)
 	}
 	return core.applied.Recollections.Of(ctx, of, known, list)

@@ -21,7 +21,7 @@ const pruneTries = 5
 // unwanted is an object that may have to be pruned.
 type unwanted struct {
 	Object
-	resource stream.Resource
+	resource objects.Resource
 }
 
 func (u unwanted) stored() applied.Key {
@@ -79,9 +79,9 @@ func (a *ownedApply) existing(ctx context.Context) (all []unwanted) {
 }
 
 // kinds returns the resources to prune, each stored one once.
-func (a *ownedApply) kinds(ctx context.Context) (all []stream.Resource) {
+func (a *ownedApply) kinds(ctx context.Context) (all []objects.Resource) {
 	seen := make(map[string]bool)
-	add := func(r stream.Resource) {
+	add := func(r objects.Resource) {
 		if !seen[r.Storage] {
 			seen[r.Storage], all = true, append(all, r)
 		}
@@ -108,11 +108,11 @@ func (a *ownedApply) kinds(ctx context.Context) (all []stream.Resource) {
 }
 
 // labelled returns the objects of a kind that have the label, from a running watch or the server.
-func (a *ownedApply) labelled(ctx context.Context, r stream.Resource) (all []Object, err error) {
+func (a *ownedApply) labelled(ctx context.Context, r objects.Resource) (all []Object, err error) {
 	if known, ok := a.client.core.streams.List(r, a.reach(), a.set.Selector(), stream.Meta); ok {
 		return known, nil
 	}
-	listed, err := a.client.listOne(ctx, r, stream.Spec{Namespace: a.reach(), Selection: stream.Selection{Labels: a.set.Selector()}})
+	listed, err := a.client.listOne(ctx, r, objects.Spec{Namespace: a.reach(), Selection: objects.Selection{Labels: a.set.Selector()}})
 	for _, u := range listed {
 		all = append(all, u)
 	}

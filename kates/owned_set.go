@@ -9,7 +9,7 @@ import (
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/applied"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // fate is what has become of one object of a set.
@@ -30,7 +30,7 @@ type outcome struct {
 	err  error
 }
 
-func (end *outcome) is(f fate, r stream.Resource, o Object) { end.fate, end.of = f, referenceOf(r, o) }
+func (end *outcome) is(f fate, r objects.Resource, o Object) { end.fate, end.of = f, referenceOf(r, o) }
 
 // tell takes outcomes into the result, in their order.
 func (a *ownedApply) tell(ends []outcome) {
@@ -121,7 +121,7 @@ func (a *ownedApply) want(ctx context.Context, given Object) error {
 	}
 	w := &applied.Wanted{Given: given, Resource: a.client.resource(ctx, mapping)}
 	a.used = append(a.used, w.Resource)
-	w.Key = stream.Key{Namespace: a.namespaceOf(w), Name: given.GetName()}
+	w.Key = objects.Key{Namespace: a.namespaceOf(w), Name: given.GetName()}
 	o := bare(w.Resource, w.Key)
 	if err := o.named(); err != nil {
 		return err

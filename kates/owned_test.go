@@ -12,6 +12,7 @@ import (
 	"github.com/kates-go/kates/internal/client/applied"
 	"github.com/kates-go/kates/internal/client/kinds"
 	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned: an entry by key stays in the managed
@@ -71,7 +72,7 @@ func TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned(t *testing.T) {
 func TestAnApplyThatMetADeletionIsNotRemembered(t *testing.T) {
 	streams := stream.New(stream.Config{})
 	defer streams.Close()
-	w := &applied.Wanted{Resource: stream.Resource{Storage: "configmaps"}, Key: stream.Key{Name: "x"}, Sum: "sum"}
+	w := &applied.Wanted{Resource: objects.Resource{Storage: "configmaps"}, Key: objects.Key{Name: "x"}, Sum: "sum"}
 	for deleted, remembered := range map[bool]bool{false: true, true: false} {
 		a := &ownedApply{client: &Client{core: &core{streams: streams}}, options: writeOptions{fieldManager: "m"}}
 		got := NewUnstructured("ConfigMap", "v1")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // A Query says which objects to list or watch: those of one kind, in one namespace or in all,
@@ -196,7 +196,7 @@ func (q Selection) selects() bool {
 
 // selectors returns the selectors, those in words parsed; nil where there are none.
 func (q Selection) selectors() (l labels.Selector, f fields.Selector, err error) {
-	also := stream.Selection{Labels: q.Labels, Fields: q.Fields}
+	also := objects.Selection{Labels: q.Labels, Fields: q.Fields}
 	s, err := query.ParseSelection(q.LabelSelector, q.FieldSelector, also)
 	return s.Labels, s.Fields, err
 }

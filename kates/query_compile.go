@@ -14,7 +14,7 @@ import (
 
 	"github.com/kates-go/kates/internal/client/kinds/selectable"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // target is a query with what a struct's field adds to it.
@@ -23,7 +23,7 @@ type target struct {
 	// kind is fixed by the field's Go type; empty if it is not.
 	kind schema.GroupVersionKind
 	// form is fixed by it, too.
-	form stream.Form
+	form objects.Form
 
 	index []int        // of the field
 	typ   reflect.Type // of the field that objects are put into
@@ -44,9 +44,9 @@ func targetsOf(queries []Query) []target {
 }
 
 // formOf returns the form in which the target's objects are watched.
-func (t target) formOf() stream.Form {
+func (t target) formOf() objects.Form {
 	if t.MetadataOnly {
-		return stream.Metadata
+		return objects.Metadata
 	}
 	return t.form
 }
@@ -99,7 +99,7 @@ func (c *Client) compileOne(t target) (q query.Query, err error) {
 	q = query.Query{
 		Name: t.Name, Kind: t.Kind, Namespace: t.Namespace, Namespaces: t.Namespaces, Optional: t.Optional,
 		Transform: t.Transform, Signal: t.Signal, Key: t.Key, KeyOfMetadata: t.keyOfMetadata(),
-		Resolve: func(ctx context.Context) (stream.Resource, error) { return c.resolve(ctx, t, q.Watches) },
+		Resolve: func(ctx context.Context) (objects.Resource, error) { return c.resolve(ctx, t, q.Watches) },
 	}
 	if q.Form, err = c.form(t); err != nil {
 		return q, err
@@ -114,7 +114,7 @@ func (c *Client) compileOne(t target) (q query.Query, err error) {
 		return q, err
 	}
 	if t.AnyOf != nil {
-		q.AnyOf = make([]stream.Selection, len(t.AnyOf))
+		q.AnyOf = make([]objects.Selection, len(t.AnyOf))
 	}
 	for i, s := range t.AnyOf {
 		if q.AnyOf[i].Labels, q.AnyOf[i].Fields, err = s.selectors(); err != nil {
@@ -125,7 +125,7 @@ func (c *Client) compileOne(t target) (q query.Query, err error) {
 	if l == nil || err != nil {
 		return q, err
 	}
-	q.Spaces = &query.Spaces{Labels: l, Resolve: func(ctx context.Context) (stream.Resource, error) {
+	q.Spaces = &query.Spaces{Labels: l, Resolve: func(ctx context.Context) (objects.Resource, error) {
 		return c.resolve(ctx, target{kind: corev1.SchemeGroupVersion.WithKind("Namespace")}, nil)
 	}}
 	return q, nil
@@ -155,8 +155,8 @@ func (q Query) checkNamespaces() error {
 // is known of a kind that the query does not suit may be out of date. Watches are those of the query
 // for a resource.
 func (c *Client) resolve(
-	ctx context.Context, t target, watches func(stream.Resource) []stream.Spec,
-) (stream.Resource, error) {
+	ctx context.Context, t target, watches func(objects.Resource) []objects.Spec,
+) (objects.Resource, error) {
 	r, err := c.resolveAs(ctx, t, watches)
 	if errors.Is(err, query.ErrUnfit) {
 		c.core.kinds.Refresh(ctx)
@@ -167,17 +167,17 @@ func (c *Client) resolve(
 
 // resolveAs resolves a query by what is known of its kind.
 func (c *Client) resolveAs(
-	ctx context.Context, t target, watches func(stream.Resource) []stream.Spec,
-) (stream.Resource, error) {
+	ctx context.Context, t target, watches func(objects.Resource) []objects.Spec,
+) (objects.Resource, error) {
 	if err := ctx.Err(); err != nil {
-		return stream.Resource{}, err
+		return objects.Resource{}, err
 	}
 	mapping, err := c.mappingOf(ctx, t)
 	if err != nil {
-		return stream.Resource{}, definite(err, t.Optional)
+		return objects.Resource{}, definite(err, t.Optional)
 	}
 	if err := c.core.kinds.CanWatch(ctx, mapping.Resource); err != nil {
-		return stream.Resource{}, fmt.Errorf("%w: %w", query.ErrUnfit, err)
+		return objects.Resource{}, fmt.Errorf("%w: %w", query.ErrUnfit, err)
 	}
 	r := c.resource(ctx, mapping)
 	if t.scope != "" && t.scope != mapping.Scope.Name() {
@@ -191,7 +191,7 @@ func (c *Client) resolveAs(
 		return r, err
 	}
 	if err := c.core.server.checkFields(ctx, r, t); err != nil {
-		return stream.Resource{}, err
+		return objects.Resource{}, err
 	}
 	return r, c.readAlternatives(ctx, &r, t, watches)
 }
@@ -205,7 +205,7 @@ func (c *Client) mappingOf(ctx context.Context, t target) (*meta.RESTMapping, er
 }
 
 // suits returns an error for a query that makes no sense for a resource.
-func (q Query) suits(r stream.Resource) error {
+func (q Query) suits(r objects.Resource) error {
 	if r.Namespaced || q.Namespace == "" && q.Namespaces == nil && q.NamespaceSelector == "" {
 		return nil
 	}
@@ -225,11 +225,11 @@ func definite(err error, optional bool) error {
 }
 
 // reader is how the accumulator reads selectable fields; nil if there are none.
-func reader(f selectable.Fields) stream.FieldReader {
+func reader(f selectable.Fields) objects.FieldReader {
 	if len(f) == 0 {
 		return nil
 	}
-	return func(o stream.Object, field string) (string, bool) { return f.Value(o, field) }
+	return func(o objects.Object, field string) (string, bool) { return f.Value(o, field) }
 }
 
 // runtimeTargets returns what queries that come at run time watch, for the fields of a struct type

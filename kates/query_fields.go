@@ -14,8 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/client/wire"
-	"github.com/kates-go/kates/internal/engine/stream"
-	names "github.com/kates-go/kates/internal/object"
+	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -146,7 +145,7 @@ func (f *structFields) report(sf reflect.StructField) (at *[]int, what string) {
 // meant returns the type that a field should have if its own is made of what a field is made of
 // that is no query: *[]Delta; nil for other fields.
 func (f *structFields) meant(t reflect.Type) reflect.Type {
-	switch names.Innermost(t) {
+	switch objects.Innermost(t) {
 	case f.special:
 		return f.special
 	case reflect.TypeFor[Delta]():
@@ -166,7 +165,7 @@ func (c *Client) logUnfilled(f structFields, t reflect.Type) {
 		return
 	}
 	if _, logged := loggedTypes.LoadOrStore(t, true); !logged {
-		c.core.log.Info("fields are not filled, because they are not exported", "type", names.TypeName(t), "fields", f.unfilled)
+		c.core.log.Info("fields are not filled, because they are not exported", "type", objects.TypeName(t), "fields", f.unfilled)
 	}
 }
 
@@ -192,10 +191,10 @@ func (c *Client) fieldTarget(ctx context.Context, f *structFields, sf reflect.St
 		return target{}, fmt.Errorf("%w%s", err, f.otherwise(sf, tagged || named))
 	}
 	if q.MetadataOnly && !gvk.Empty() {
-		return target{}, fmt.Errorf("its query wants metadata only, its type %s is whole objects: use []*kates.PartialObjectMetadata", names.TypeName(sf.Type))
+		return target{}, fmt.Errorf("its query wants metadata only, its type %s is whole objects: use []*kates.PartialObjectMetadata", objects.TypeName(sf.Type))
 	}
 	if !tagged && !named && gvk.Empty() {
-		return target{}, fmt.Errorf("its type %s says no kind: give it a tag `kates:\"KIND\"`, a Query of its name, or `kates:\"-\"`%s", names.TypeName(sf.Type), unregistered(sf.Type))
+		return target{}, fmt.Errorf("its type %s says no kind: give it a tag `kates:\"KIND\"`, a Query of its name, or `kates:\"-\"`%s", objects.TypeName(sf.Type), unregistered(sf.Type))
 	}
 	if q.Key != nil && snapshot.LookupElement(sf.Type) != nil {
 		return target{}, errors.New("its query has a Key, but what is looked up belongs to no partition")
@@ -331,16 +330,16 @@ func saysVersion(kind string) bool {
 
 // formOf returns the form in which a field's objects are watched. It depends on the type of the
 // elements; kind is the kind that this type fixes, if it does.
-func (c *core) formOf(field reflect.Type, kind schema.GroupVersionKind) stream.Form {
+func (c *core) formOf(field reflect.Type, kind schema.GroupVersionKind) objects.Form {
 	if elementOf(field) == reflect.TypeFor[metav1.PartialObjectMetadata]() {
-		return stream.Metadata
+		return objects.Metadata
 	}
 	if !c.untyped && !kind.Empty() {
 		if _, ok := wire.TypeOf(c.scheme, kind); ok {
-			return stream.Typed
+			return objects.Typed
 		}
 	}
-	return stream.Whole
+	return objects.Whole
 }
 
 // elementOf is the type of a field's elements, nil if it is neither a slice, nor a map, nor a

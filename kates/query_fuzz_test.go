@@ -8,7 +8,7 @@ import (
 
 	"github.com/kates-go/kates/internal/client/kinds"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 func FuzzATagSaysAKindAndKnownOptions(f *testing.F) {
@@ -56,7 +56,7 @@ func FuzzAQueryIsRefusedOrSelectsSome(f *testing.F) {
 		if err := q.checkNamespaces(); err == nil && (namespace != "" || other != "") && spaces != "" {
 			t.Fatalf("%+v is taken", q)
 		}
-		s, err := query.ParseSelection(labels, fields, stream.Selection{})
+		s, err := query.ParseSelection(labels, fields, objects.Selection{})
 		if err != nil {
 			return
 		}

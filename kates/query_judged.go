@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/client/kinds"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // documentTries is how often the server is asked for a document without a field, a second apart.
@@ -19,7 +19,7 @@ const documentTries = 10
 // server knows their fields, as it has been asked, so what its document lacks may come. A query
 // that is optional does not wait for that: its kind is looked for again.
 func (c *Client) readAlternatives(
-	ctx context.Context, r *stream.Resource, t target, watches func(stream.Resource) []stream.Spec,
+	ctx context.Context, r *objects.Resource, t target, watches func(objects.Resource) []objects.Spec,
 ) error {
 	for tries := 1; ; tries++ {
 		unknown := c.readFields(ctx, r, t.Query)
@@ -28,7 +28,7 @@ func (c *Client) readAlternatives(
 		}
 		var unjudged error
 		for _, w := range watches(*r) {
-			unjudged = cmp.Or(unjudged, stream.Unjudged(*r, w))
+			unjudged = cmp.Or(unjudged, objects.Unjudged(*r, w))
 		}
 		if unjudged == nil {
 			return nil
@@ -49,7 +49,7 @@ func (c *Client) readAlternatives(
 // readFields lets r read the fields that a query selects by, as far as they can be known. The
 // server is asked for its OpenAPI document only if they are neither metadata nor built in. The
 // error says why some are not known.
-func (c *Client) readFields(ctx context.Context, r *stream.Resource, q Query) error {
+func (c *Client) readFields(ctx context.Context, r *objects.Resource, q Query) error {
 	if r.Field != nil {
 		return nil // the server refuses a field that a built-in resource does not declare
 	}

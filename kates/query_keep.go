@@ -11,7 +11,7 @@ import (
 
 	"github.com/kates-go/kates/internal/client/kinds/selectable"
 	"github.com/kates-go/kates/internal/client/wire"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/object/project"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -68,7 +68,7 @@ type Projection struct {
 func Keep(paths ...string) Projection { return Projection{paths: paths, set: true} }
 
 // form returns the form in which a target's objects are held.
-func (c *Client) form(t target) (stream.Form, error) {
+func (c *Client) form(t target) (objects.Form, error) {
 	base := t.formOf()
 	if !t.Projection.set {
 		return base, nil
@@ -76,7 +76,7 @@ func (c *Client) form(t target) (stream.Form, error) {
 	if err := t.projectable(base); err != nil {
 		return "", err
 	}
-	paths := append([]project.Path{}, stream.Identity...)
+	paths := append([]project.Path{}, objects.Identity...)
 	for _, text := range t.Projection.paths {
 		path, err := project.ParsePath(text)
 		if err != nil {
@@ -97,7 +97,7 @@ func (c *Client) form(t target) (stream.Form, error) {
 	}
 	for _, path := range t.judged() {
 		// Other kinds may have a field of that name elsewhere, which their Go type has not.
-		if base != stream.Typed || project.Has(typ, path...) {
+		if base != objects.Typed || project.Has(typ, path...) {
 			paths = append(paths, path)
 		}
 	}
@@ -108,11 +108,11 @@ func (c *Client) form(t target) (stream.Form, error) {
 }
 
 // projectable returns an error if a projection makes no sense for a target.
-func (t target) projectable(base stream.Form) error {
+func (t target) projectable(base objects.Form) error {
 	switch {
 	case len(t.Projection.paths) == 0:
 		return errors.New("its Projection names no field: use MetadataOnly, or leave it out")
-	case base == stream.Metadata:
+	case base == objects.Metadata:
 		return errors.New("its Projection says which fields of whole objects are held, and it wants metadata only: choose one")
 	case t.typ == nil:
 		return nil

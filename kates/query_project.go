@@ -9,7 +9,6 @@ import (
 
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/object/project"
 	"github.com/kates-go/kates/snapshot"
@@ -19,13 +18,13 @@ import (
 // fields, that is a projection: what the struct has, and the metadata that functions of this
 // package say they need. Any other function may read whatever it likes, so whole objects are held
 // for it, which is logged. Everything that is wanted of the objects is known here, and not later.
-func (c *Client) projected(t target, all []target) stream.Form {
-	if t.form == stream.Typed && !ofKubernetes(t.kind) && len(fieldsSelected(Query{AnyOf: t.AnyOf})) > 0 {
+func (c *Client) projected(t target, all []target) objects.Form {
+	if t.form == objects.Typed && !ofKubernetes(t.kind) && len(fieldsSelected(Query{AnyOf: t.AnyOf})) > 0 {
 		// The alternatives are judged by what the server compares, which is its JSON. A custom kind's
 		// Go type may lack the field, or write it in another way.
-		return stream.Whole
+		return objects.Whole
 	}
-	if c.core.untyped || t.MetadataOnly || t.form != stream.Whole || t.typ == nil || t.role != "" {
+	if c.core.untyped || t.MetadataOnly || t.form != objects.Whole || t.typ == nil || t.role != "" {
 		return t.form
 	}
 	elem := elementOf(t.typ)
@@ -35,7 +34,7 @@ func (c *Client) projected(t target, all []target) stream.Form {
 	if !snapshot.Projects(elem) {
 		return t.form
 	}
-	whole := func(why string) stream.Form {
+	whole := func(why string) objects.Form {
 		c.core.log.Info("whole objects are held, though the field's type has some of their fields only",
 			"query", t.Name, "type", elem.String(), "why", why)
 		return t.form
@@ -47,7 +46,7 @@ func (c *Client) projected(t target, all []target) stream.Form {
 	if !ok {
 		return whole("a function reads a field outside of the metadata")
 	}
-	return stream.Projection{Into: elem, Beside: beside}.Form()
+	return objects.Projection{Into: elem, Beside: beside}.Form()
 }
 
 // besideOf is the metadata that has the fields at some paths. ok is false if it has not all of
@@ -121,8 +120,8 @@ func bareType(t reflect.Type) reflect.Type {
 // projects returns an error if a kind has not what the target's struct type names.
 func (c *Client) projects(t target, kind schema.GroupVersionKind) error {
 	p, ok := t.form.Projection()
-	if !ok && !t.Projection.set && t.form != stream.Whole && t.typ != nil && snapshot.Projects(elementOf(t.typ)) {
-		p, ok = stream.Projection{Into: elementOf(t.typ)}, true
+	if !ok && !t.Projection.set && t.form != objects.Whole && t.typ != nil && snapshot.Projects(elementOf(t.typ)) {
+		p, ok = objects.Projection{Into: elementOf(t.typ)}, true
 	}
 	if !ok {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/kindstest"
 )
 
@@ -26,7 +26,7 @@ func TestOnlyAQueryByACustomFieldReadsOpenAPIAndAnAbsentFieldIsNotReadable(t *te
 	host := NewUnstructured("Host", "getambassador.io/v3alpha1")
 	host.Object["spec"] = map[string]any{"hostname": "h", "count": int64(3), "other": "o"}
 	pod := NewUnstructured("Pod", "v1")
-	field := func(q Query, o stream.Object, name string) (string, bool) {
+	field := func(q Query, o objects.Object, name string) (string, bool) {
 		t.Helper()
 		r, err := c.resolve(t.Context(), target{Query: q}, nil)
 		require.NoError(t, err)

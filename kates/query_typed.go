@@ -9,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
-	names "github.com/kates-go/kates/internal/object"
+	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/object/project"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -167,7 +166,7 @@ func (c converterTo[T]) of(o Object) (value T, err error) {
 	case c.err != nil:
 		return value, c.err
 	case c.binding == nil:
-		return value, fmt.Errorf("it is a %T, and no %s", o, names.TypeName(reflect.TypeFor[T]()))
+		return value, fmt.Errorf("it is a %T, and no %s", o, objects.TypeName(reflect.TypeFor[T]()))
 	}
 	converted, err := c.binding.Convert(0, o)
 	if err != nil {
@@ -221,7 +220,7 @@ func RefsOf[T any](queryName string, names func(T) []types.NamespacedName) Ref {
 	}
 	as := newConverter[T]()
 	r.err = as.err
-	r.ref.Names = func(o stream.Object) ([]stream.Key, error) {
+	r.ref.Names = func(o objects.Object) ([]objects.Key, error) {
 		elem, err := as.of(o)
 		if err != nil {
 			return nil, err

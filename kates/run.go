@@ -14,7 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/loops/attempts"
 	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/internal/loops/lease"
-	names "github.com/kates-go/kates/internal/object"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // Run calls a function with snapshots of type S (see [Watch]): with the first complete one, and
@@ -65,11 +65,11 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 		err = errors.New("Sharding is an option of RunEach: one snapshot has no keys")
 	}
 	if err != nil {
-		return fmt.Errorf("run %s: %w", names.TypeName(t), err)
+		return fmt.Errorf("run %s: %w", objects.TypeName(t), err)
 	}
 	release, err := take(settings.handles)
 	if err != nil {
-		return fmt.Errorf("run %s: %w", names.TypeName(t), err)
+		return fmt.Errorf("run %s: %w", objects.TypeName(t), err)
 	}
 	defer release()
 	config := settings.config(c, t.String(), c.core.log.WithValues("run", t.String()))
@@ -137,7 +137,7 @@ func endOfRun(ctx context.Context, t reflect.Type, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) && !errors.Is(err, ErrAborted) {
 		return nil
 	}
-	return reach.First(fmt.Errorf("run %s: %w", names.TypeName(t), err))
+	return reach.First(fmt.Errorf("run %s: %w", objects.TypeName(t), err))
 }
 
 // runner is one Run. All of it belongs to the goroutine of Run, except that triggers send to

@@ -14,9 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/internal/engine/partition"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/loops/keyed"
-	names "github.com/kates-go/kates/internal/object"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // PlanController is what package controller stands on, and is for that package alone: its result
@@ -223,9 +222,9 @@ func (f *structFields) roleType(tag fieldTag, t reflect.Type, q Query) (reflect.
 	case tag.role == rootRole && (tag.optional || q.Optional):
 		return nil, errors.New("a root is not optional")
 	case tag.role == rootRole && (t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct):
-		return nil, fmt.Errorf("a root is a pointer to a struct (an API type or your own), or *kates.Unstructured, not %s", names.TypeName(t))
+		return nil, fmt.Errorf("a root is a pointer to a struct (an API type or your own), or *kates.Unstructured, not %s", objects.TypeName(t))
 	case tag.role == ownedRole && t.Kind() != reflect.Slice && t.Kind() != reflect.Map:
-		return nil, fmt.Errorf("what is owned is a slice or a map, not %s", names.TypeName(t))
+		return nil, fmt.Errorf("what is owned is a slice or a map, not %s", objects.TypeName(t))
 	case tag.role == rootRole:
 		return reflect.SliceOf(t), nil
 	}
@@ -313,7 +312,7 @@ func keyOfController(root *meta.RESTMapping) func(Object) []string {
 
 // controls reports whether an owner of that UID controls an object. Objects of a fake have no
 // UID: then the name, which is the key, decides.
-func controls(uid types.UID, o stream.Object) bool {
+func controls(uid types.UID, o objects.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(o)
 	return owner != nil && owner.UID == uid
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/loops/attempts"
 	"github.com/kates-go/kates/internal/loops/keyed"
-	names "github.com/kates-go/kates/internal/object"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // RunEach calls a function with the snapshot of each key (see [WatchEach]). It calls it once for
@@ -55,11 +55,11 @@ func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, 
 		err = settings.divideKeys(c)
 	}
 	if err != nil {
-		return fmt.Errorf("run each %s: %w", names.TypeName(t), err)
+		return fmt.Errorf("run each %s: %w", objects.TypeName(t), err)
 	}
 	release, err := take(settings.handles)
 	if err != nil {
-		return fmt.Errorf("run each %s: %w", names.TypeName(t), err)
+		return fmt.Errorf("run each %s: %w", objects.TypeName(t), err)
 	}
 	defer release()
 	config := settings.config(c, t.String(), settings.logOf(c, "run", t.String()))
@@ -267,7 +267,7 @@ func WatchEach[S any](ctx context.Context, c *Client, queries ...Query) (*Partit
 func watchEach[S any](ctx context.Context, c *Client, queries []Query, o partition.Options) (*Partitions[S], error) {
 	t := reflect.TypeFor[S]()
 	if c == nil {
-		return nil, fmt.Errorf("watch each %s: %w", names.TypeName(t), errNoClient)
+		return nil, fmt.Errorf("watch each %s: %w", objects.TypeName(t), errNoClient)
 	}
 	fields, err := c.fieldsOf(ctx, structFields{}, t, queries)
 	if err == nil {
@@ -278,12 +278,12 @@ func watchEach[S any](ctx context.Context, c *Client, queries []Query, o partiti
 		compiled, err = c.compile(fields.targets)
 	}
 	if err != nil {
-		return nil, reach.First(fmt.Errorf("watch each %s: %w", names.TypeName(t), err))
+		return nil, reach.First(fmt.Errorf("watch each %s: %w", objects.TypeName(t), err))
 	}
 	o.Options = c.options(c.watch.get(), watchOf(t, fields.targets))
 	all, err := partition.Start(ctx, c.core.streams, t, compiled, o)
 	if err != nil {
-		return nil, reach.First(fmt.Errorf("watch each %s: %w", names.TypeName(t), err))
+		return nil, reach.First(fmt.Errorf("watch each %s: %w", objects.TypeName(t), err))
 	}
 	return &Partitions[S]{newPartitioned(c, t, all, fields)}, nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
-	names "github.com/kates-go/kates/internal/object"
+	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -116,7 +116,7 @@ func (c *Client) watchStruct(
 		acc, err = c.accumulate(ctx, t, f.targets)
 	}
 	if err != nil {
-		return nil, f, reach.First(fmt.Errorf("watch %s: %w", names.TypeName(t), err))
+		return nil, f, reach.First(fmt.Errorf("watch %s: %w", objects.TypeName(t), err))
 	}
 	return acc, f, nil
 }
@@ -318,7 +318,7 @@ func invalidsOf(all []snapshot.Invalid) (invalid []Invalid) {
 
 func invalidOf(i snapshot.Invalid) Invalid {
 	u, ok := i.Object.(*unstructured.Unstructured)
-	if !ok && stream.Fault(i.Object) == nil {
+	if !ok && objects.Fault(i.Object) == nil {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(i.Object)
 		u, ok = &Unstructured{Object: content}, err == nil
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -89,7 +89,7 @@ func NewDeltaFromObject(deltaType DeltaType, obj Object, in ...SchemeOption) (*D
 	return NewDelta(deltaType, un), nil
 }
 
-func deltaOf(deltaType DeltaType, query string, obj stream.Object) Delta {
+func deltaOf(deltaType DeltaType, query string, obj objects.Object) Delta {
 	return Delta{
 		TypeMeta: typeOf(obj),
 		ObjectMeta: ObjectMeta{
@@ -124,7 +124,7 @@ func deltasOf(diffs []snapshot.Difference) []*Delta {
 
 // changeOf returns what happened to an object: the object is the old one of a deletion, else the
 // new one.
-func changeOf(d snapshot.Difference) (DeltaType, stream.Object) {
+func changeOf(d snapshot.Difference) (DeltaType, objects.Object) {
 	switch {
 	case d.Old == nil:
 		return ObjectAdd, d.New

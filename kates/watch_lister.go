@@ -15,8 +15,7 @@ import (
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/collect"
-	"github.com/kates-go/kates/internal/engine/stream"
-	names "github.com/kates-go/kates/internal/object"
+	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -37,7 +36,7 @@ type Lister[T any] struct {
 	witness collect.Witness
 
 	mu    lockorder.Mutex[lockorder.Converted]
-	known map[stream.Key]converted[T] // of the objects that were asked for
+	known map[objects.Key]converted[T] // of the objects that were asked for
 	// the number of conversions at which those of deleted objects are removed
 	sweep int
 }
@@ -48,14 +47,14 @@ type ofLister struct {
 	query string
 }
 
-func (l ofLister) Shown(_ string, o stream.Object, value any) { l.Witness.Shown(l.query, o, value) }
+func (l ofLister) Shown(_ string, o objects.Object, value any) { l.Witness.Shown(l.query, o, value) }
 
 // sweepLeast is the least number of conversions at which it is worth removing those of deleted
 // objects.
 const sweepLeast = 1024
 
 type converted[T any] struct {
-	source stream.Object
+	source objects.Object
 	value  T
 	err    error
 }
@@ -66,7 +65,7 @@ type converted[T any] struct {
 // running.
 func NewLister[T any](ctx context.Context, c *Client, query Query) (*Lister[T], error) {
 	if c == nil {
-		return nil, fmt.Errorf("make a lister of %s: %w", names.TypeName(reflect.TypeFor[T]()), errNoClient)
+		return nil, fmt.Errorf("make a lister of %s: %w", objects.TypeName(reflect.TypeFor[T]()), errNoClient)
 	}
 	wanted, err := c.fieldTarget(ctx, &structFields{}, reflect.TypeFor[elements[T]]().Field(0), query, true)
 	var binding *snapshot.Binding
@@ -74,7 +73,7 @@ func NewLister[T any](ctx context.Context, c *Client, query Query) (*Lister[T], 
 		binding, err = elementsOf[T]()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("make a lister of %s: %w", names.TypeName(reflect.TypeFor[T]()), err)
+		return nil, fmt.Errorf("make a lister of %s: %w", objects.TypeName(reflect.TypeFor[T]()), err)
 	}
 	wanted.labelled = true
 	compiled, err := c.compile([]target{wanted})
@@ -95,7 +94,7 @@ func NewLister[T any](ctx context.Context, c *Client, query Query) (*Lister[T], 
 		return nil, while("make a lister", err)
 	}
 	return &Lister[T]{
-		reader: reader, binding: binding, resource: compiled[0].Kind, known: map[stream.Key]converted[T]{},
+		reader: reader, binding: binding, resource: compiled[0].Kind, known: map[objects.Key]converted[T]{},
 		witness: options.Witness,
 	}, nil
 }
@@ -115,7 +114,7 @@ func (l *Lister[T]) Get(namespace, name string) (T, error) {
 		l.mu.Lock()
 		delete(l.known, key)
 		l.mu.Unlock()
-		err := apierrors.NewNotFound(stream.Resource{}.GroupResource(), name)
+		err := apierrors.NewNotFound(objects.Resource{}.GroupResource(), name)
 		err.ErrStatus.Message = fmt.Sprintf("%s %q not found", l.resource, join(namespace, name))
 		return none, err
 	}
@@ -128,13 +127,13 @@ func (l *Lister[T]) Get(namespace, name string) (T, error) {
 // empty list. [Lookup.List] is the same in a snapshot.
 func (l *Lister[T]) List(namespace string, selector labels.Selector) ([]T, error) {
 	var errs []error
-	objects := l.reader.List(namespace, selector)
+	held := l.reader.List(namespace, selector)
 	if err := l.ended(); err != nil {
 		return nil, err
 	}
-	all := make([]T, 0, len(objects))
-	for _, o := range objects {
-		v, err := l.convert(names.KeyOf(o), o)
+	all := make([]T, 0, len(held))
+	for _, o := range held {
+		v, err := l.convert(objects.KeyOf(o), o)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s %q: %w", l.resource, join(o.GetNamespace(), o.GetName()), err))
 			continue
@@ -145,7 +144,7 @@ func (l *Lister[T]) List(namespace string, selector labels.Selector) ([]T, error
 }
 
 // convert converts each version of an object once.
-func (l *Lister[T]) convert(key stream.Key, o stream.Object) (T, error) {
+func (l *Lister[T]) convert(key objects.Key, o objects.Object) (T, error) {
 	if same, isT := o.(any).(T); isT {
 		return same, nil
 	}
@@ -167,15 +166,15 @@ func (l *Lister[T]) convert(key stream.Key, o stream.Object) (T, error) {
 	}
 	l.known[key] = c
 	if len(l.known) > max(l.sweep, sweepLeast) { // each new object may have a new name
-		maps.DeleteFunc(l.known, func(key stream.Key, _ converted[T]) bool { return !l.reader.Has(key) })
+		maps.DeleteFunc(l.known, func(key objects.Key, _ converted[T]) bool { return !l.reader.Has(key) })
 		l.sweep = 2 * len(l.known)
 	}
 	return c.value, c.err
 }
 
 // converted converts an object. The error says why it does not decode.
-func (l *Lister[T]) converted(o stream.Object) (value T, err error) {
-	if err := stream.Fault(o); err != nil {
+func (l *Lister[T]) converted(o objects.Object) (value T, err error) {
+	if err := objects.Fault(o); err != nil {
 		return value, withPanic(err)
 	}
 	v, err := l.binding.Convert(0, o)

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kates-go/kates/internal/base/plain"
-	names "github.com/kates-go/kates/internal/object"
+	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -55,7 +55,7 @@ var ErrSecondReader = errors.New("another loop reads these snapshots: a second r
 func Watch[S any](ctx context.Context, c *Client, queries ...Query) (*Snapshots[S], error) {
 	t := reflect.TypeFor[S]()
 	if c == nil {
-		return nil, fmt.Errorf("watch %s: %w", names.TypeName(t), errNoClient)
+		return nil, fmt.Errorf("watch %s: %w", objects.TypeName(t), errNoClient)
 	}
 	acc, fields, err := c.watchStruct(ctx, structFields{}, t, queries)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/client/patch"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/loops/fence"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // managerOr returns the field manager of an apply: the one that is named, or else the default.
@@ -348,7 +349,7 @@ func (c *Client) begin(ctx context.Context) context.Context {
 // that version says nothing, and the deletion's is unknown.
 func written(op operation, answer *Unstructured, removed ...string) coherence.Write {
 	w := coherence.Write{
-		Key: stream.Key{Namespace: answer.GetNamespace(), Name: answer.GetName()},
+		Key: objects.Key{Namespace: answer.GetNamespace(), Name: answer.GetName()},
 		UID: answer.GetUID(),
 	}
 	deleted := answer.GetDeletionTimestamp() != nil

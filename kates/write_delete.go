@@ -83,7 +83,7 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 		return errors.New("delete all: Refs narrow watches alone, so every object would be deleted, referred to or not")
 	}
 	type listed struct {
-		key stream.Key
+		key objects.Key
 		uid types.UID
 	}
 	r, items, err := c.list(ctx, opDeleteAll, query)
@@ -92,7 +92,7 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 	}
 	all := make([]listed, len(items)) // the objects may be large, so they are not kept
 	for i, u := range items {
-		all[i] = listed{stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u.GetUID()}
+		all[i] = listed{objects.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u.GetUID()}
 	}
 	failed := make([]error, len(all)+1) // in the order of the list
 	tried := sideBySide(ctx, len(all), func(i int) {
@@ -215,7 +215,7 @@ func UnderFinalizer[T any](ctx context.Context, c *Client, resource any, finaliz
 		return errors.New("under a finalizer: a function is nil")
 	}
 	fits := func(u *Unstructured) error { return c.fits(reflect.TypeFor[T](), u.GroupVersionKind()) }
-	m := &modification{op: opModify, bound: true, shows: func(o stream.Object) bool {
+	m := &modification{op: opModify, bound: true, shows: func(o objects.Object) bool {
 		return hasMetadata(o) && reflect.TypeOf(o) == reflect.TypeFor[*T]()
 	}}
 	got, leaving, err := c.underFinalizer(ctx, m, resource, finalizer, fits, opts)
@@ -239,7 +239,7 @@ func UnderFinalizer[T any](ctx context.Context, c *Client, resource any, finaliz
 }
 
 // hasMetadata reports whether an object has all of its metadata.
-func hasMetadata(o stream.Object) bool {
+func hasMetadata(o objects.Object) bool {
 	_, some := o.(*objects.Projected)
 	return !some
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/patch"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/loops/fence"
 	"github.com/kates-go/kates/internal/loops/keyed"
 	objects "github.com/kates-go/kates/internal/object"
@@ -95,7 +94,7 @@ type modification struct {
 	replaces bool
 	// shows reports whether an object that is not untyped shows all that the change depends on, and
 	// all that it may write to. Nil: a *T does.
-	shows func(stream.Object) bool
+	shows func(objects.Object) bool
 	// edit changes base and returns it in the form of the Go type, before and after.
 	edit func(base *Unstructured) (before, after *Unstructured, err error)
 	// view returns what the Go type has of an object.
@@ -125,7 +124,7 @@ func modify[T any](ctx context.Context, c *Client, m *modification, resource any
 		m.options.uid = &uid
 	}
 	if m.shows == nil {
-		m.shows = func(o stream.Object) bool { return reflect.TypeOf(held(o)) == reflect.TypeFor[*T]() }
+		m.shows = func(o objects.Object) bool { return reflect.TypeOf(held(o)) == reflect.TypeFor[*T]() }
 	}
 	m.view = func(o *Unstructured) (*Unstructured, error) {
 		view := new(T)
@@ -248,7 +247,7 @@ func (m *modification) whole(before, after, got *Unstructured) (*Unstructured, b
 }
 
 // holds returns a conflict if the object is not the one that the options require.
-func (m *modification) holds(base stream.Object) error {
+func (m *modification) holds(base objects.Object) error {
 	if err := m.options.met(base); err != nil {
 		return m.object.conflict(err)
 	}
@@ -317,12 +316,12 @@ type base struct {
 // change sees no more than that.
 func (c *Client) newest(m *modification) base {
 	var from base
-	known := func(has func(stream.Object) bool) stream.Object {
+	known := func(has func(objects.Object) bool) objects.Object {
 		return c.core.server.newest(m.object.resource, m.object.key(), has)
 	}
-	from.object, _ = known(stream.IsWhole).(*Unstructured)
+	from.object, _ = known(objects.IsWhole).(*Unstructured)
 	if from.object == nil {
-		part := known(func(o stream.Object) bool { return !stream.IsWhole(o) && m.shows(o) })
+		part := known(func(o objects.Object) bool { return !objects.IsWhole(o) && m.shows(o) })
 		if u, err := jsonform.ToUnstructured(nil, part); err == nil {
 			from = base{object: u, partial: true}
 		}
@@ -334,7 +333,7 @@ func (c *Client) newest(m *modification) base {
 }
 
 // held is what a stream holds of an object: the object, or a struct with some of its fields.
-func held(o stream.Object) any {
+func held(o objects.Object) any {
 	if p, some := o.(*objects.Projected); some {
 		return p.Value()
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/loops/fence"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // ErrDropped is the error of a write of a status of which the server has dropped a part. The error
@@ -84,7 +85,7 @@ func (c *Client) SetConditions(ctx context.Context, object any, set []Condition,
 			stated[i].ObservedGeneration = about.GetGeneration()
 		}
 	}
-	shows := func(o stream.Object) bool { return conditions.Shown(held(o), stated) }
+	shows := func(o objects.Object) bool { return conditions.Shown(held(o), stated) }
 	m := &modification{op: opModifyStatus, shows: shows}
 	_, err = modify(ctx, c, m, about, func(u *Unstructured) error {
 		for _, condition := range stated {
@@ -146,11 +147,11 @@ func (c *Client) sameStatus(ctx context.Context, object any, opts []WriteOption)
 	if err != nil {
 		return nil
 	}
-	r, key := c.resource(ctx, mapping), stream.Key{Namespace: given.GetNamespace(), Name: given.GetName()}
+	r, key := c.resource(ctx, mapping), objects.Key{Namespace: given.GetNamespace(), Name: given.GetName()}
 	if r.Namespaced && key.Namespace == "" {
 		key.Namespace = c.core.namespace
 	}
-	typed := func(o stream.Object) bool { return reflect.TypeOf(o) == reflect.TypeOf(object) && !stream.IsWhole(o) }
+	typed := func(o objects.Object) bool { return reflect.TypeOf(o) == reflect.TypeOf(object) && !objects.IsWhole(o) }
 	known := c.core.server.newest(r, key, typed)
 	m := &modification{object: bare(r, key), options: c.writeOptions(about(given, opts))}
 	switch {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/wire"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // upsertBackoff paces the retries of conflicts.
@@ -56,7 +56,7 @@ func (c *Client) Upsert(ctx context.Context, resource, source, target any, opts 
 // returns nil if something may change, or if the server is to be asked.
 func (c *Client) upserted(o *object, from *Unstructured, source reflect.Type, w writeOptions) *Unstructured {
 	goType, _ := wire.TypeOf(c.core.scheme, o.resource.Kind)
-	known := c.newest(&modification{object: o, options: w, shows: func(o stream.Object) bool {
+	known := c.newest(&modification{object: o, options: w, shows: func(o objects.Object) bool {
 		// An older Go type lacks fields that the server has, and an untyped source removes.
 		return goType != nil && reflect.TypeOf(o) == reflect.PointerTo(goType) && source == reflect.PointerTo(goType)
 	}}).object

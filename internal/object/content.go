@@ -98,9 +98,9 @@ func newComparer(t reflect.Type) comparer {
 	case reflect.TypeFor[resource.Quantity]():
 		return exported(sameQuantity, structs(t))
 	case reflect.TypeFor[map[string]string]():
-		return exported(sameStrings, maps(t))
+		return exported(sameStrings, mapComparer(t))
 	case reflect.TypeFor[map[string]any]():
-		return exported(sameUntyped, maps(t))
+		return exported(sameUntyped, mapComparer(t))
 	case reflect.TypeFor[json.RawMessage]():
 		return sameRaw
 	}
@@ -124,11 +124,11 @@ func newComparer(t reflect.Type) comparer {
 	case reflect.Interface:
 		return samePacked
 	case reflect.Slice:
-		return slices(t)
+		return sliceComparer(t)
 	case reflect.Array:
 		return arrays(t)
 	case reflect.Map:
-		return maps(t)
+		return mapComparer(t)
 	}
 	return func(a, b reflect.Value, _ int) bool { return a.UnsafePointer() == b.UnsafePointer() }
 }
@@ -228,7 +228,7 @@ func samePacked(a, b reflect.Value, depth int) bool {
 	return a.Type() == b.Type() && comparerOf(a.Type())(a, b, depth+1)
 }
 
-func slices(t reflect.Type) comparer {
+func sliceComparer(t reflect.Type) comparer {
 	if t.Elem().Kind() == reflect.Uint8 {
 		return func(a, b reflect.Value, _ int) bool { return bytes.Equal(a.Bytes(), b.Bytes()) }
 	}
@@ -253,7 +253,7 @@ func arrays(t reflect.Type) comparer {
 	}
 }
 
-func maps(t reflect.Type) comparer {
+func mapComparer(t reflect.Type) comparer {
 	same := comparerOf(t.Elem())
 	return func(a, b reflect.Value, depth int) bool {
 		if a.Len() != b.Len() || a.UnsafePointer() == b.UnsafePointer() {

@@ -25,3 +25,14 @@ func Innermost(t reflect.Type) reflect.Type {
 		}
 	}
 }
+
+// briefMost is how much of a text by the server is in an error.
+const briefMost = 128
+
+// Brief shortens a text by the server: errors stay in memory, and go to logs.
+func Brief(text string) string {
+	if len(text) > briefMost {
+		return text[:briefMost] + "…"
+	}
+	return text
+}

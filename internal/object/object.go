@@ -1,5 +1,7 @@
-// Package object says what an object of the API is to the packages of this module, and how it is
-// named. It knows nothing else: streams and snapshots both stand on it, and not on each other.
+// Package object has the words of this module: what an object of the API is, how it is named, of
+// which resource it is ([Resource]), which objects a stream brings ([Spec], [Judge]) and in which
+// form ([Form]), and what stands for an object that is left out ([Fault]). It asks no server and
+// holds nothing: streams and snapshots both stand on it, and not on each other.
 package object
 
 import (
@@ -9,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/coherence"
 )
 
 // Object is an object as a stream holds it: an *unstructured.Unstructured, a typed object, or a
@@ -48,4 +52,18 @@ func UIDOf(o Object) types.UID {
 		return ""
 	}
 	return o.GetUID()
+}
+
+// Newer returns the newer of two objects, either of which may be nil.
+func Newer(a, b Object) Object {
+	if a == nil || b != nil && coherence.Newer(b.GetResourceVersion(), a.GetResourceVersion()) {
+		return b
+	}
+	return a
+}
+
+// IsWhole reports whether an object is untyped.
+func IsWhole(o Object) bool {
+	_, untyped := Bare(o).(*unstructured.Unstructured)
+	return untyped
 }

@@ -19,7 +19,7 @@ import (
 
 type maps struct{ ConfigMaps []*kates.ConfigMap }
 
-func object(name string) kates.Object {
+func configMap(name string) kates.Object {
 	cm := &kates.ConfigMap{}
 	cm.APIVersion, cm.Kind, cm.Namespace, cm.Name = "v1", "ConfigMap", "default", name
 	return cm
@@ -27,7 +27,7 @@ func object(name string) kates.Object {
 
 func TestALoopIsReportedWithItsCallsAndFailuresWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := katestest.New(t, katestest.WithClientOptions(kates.WithLogr(logr.Discard())), katestest.WithObjects(object("bad"), object("good"), object("hangs"), object("never")))
+		fake := katestest.New(t, katestest.WithClientOptions(kates.WithLogr(logr.Discard())), katestest.WithObjects(configMap("bad"), configMap("good"), configMap("hangs"), configMap("never")))
 		ctx, cancel := context.WithCancel(t.Context())
 		ids := make(chan string, 2)
 		done := make(chan error)
@@ -77,7 +77,7 @@ func TestAReportNamesAHundredFailingKeysAndCountsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var objects []kates.Object
 		for i := range 150 {
-			objects = append(objects, object(fmt.Sprintf("x%03d", i)))
+			objects = append(objects, configMap(fmt.Sprintf("x%03d", i)))
 		}
 		fake := katestest.New(t, katestest.WithObjects(objects...), katestest.WithClientOptions(kates.WithLogr(logr.Discard())))
 		ctx, cancel := context.WithCancel(t.Context())

@@ -7,6 +7,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -50,7 +51,7 @@ func (w *Watch) Object(query string, key ObjectKey) (Object, bool) {
 	if w.of == nil {
 		return Object{}, false
 	}
-	e, ok := w.of.Examine(query, stream.Key(key))
+	e, ok := w.of.Examine(query, object.Key(key))
 	if !ok {
 		return Object{}, false
 	}
@@ -83,7 +84,7 @@ func (w *Watch) Invalid(query string, limit int) (all []InvalidObject) {
 }
 
 // objectOf is nil for no object, and the metadata for one that did not decode.
-func objectOf(o stream.Object) kates.Object {
+func objectOf(o object.Object) kates.Object {
 	if o == nil {
 		return nil
 	}
@@ -162,7 +163,7 @@ func streamOf(in stream.Inspection) *Stream {
 }
 
 // resourceOf writes a resource as kubectl does, with its version.
-func resourceOf(r stream.Resource) string {
+func resourceOf(r object.Resource) string {
 	name := r.GroupVersionResource.Resource + "." + r.Version
 	if r.Group != "" {
 		name += "." + r.Group

@@ -8,7 +8,6 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -20,7 +19,7 @@ type Key struct {
 
 // Holder knows which objects the watches show.
 type Holder interface {
-	Holds(stream.Resource, object.Key, types.UID) bool
+	Holds(object.Resource, object.Key, types.UID) bool
 }
 
 // Marks remembers for which objects it is known what was applied to them, and at which version.
@@ -35,7 +34,7 @@ type Marks struct {
 
 // mark is one apply that has succeeded.
 type mark struct {
-	resource  stream.Resource
+	resource  object.Resource
 	manager   string
 	sum       string
 	uid       types.UID

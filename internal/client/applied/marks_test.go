@@ -8,18 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
 
 // nothing is a client whose watches show no objects.
 type nothing struct{}
 
-func (nothing) Holds(stream.Resource, object.Key, types.UID) bool { return false }
+func (nothing) Holds(object.Resource, object.Key, types.UID) bool { return false }
 
 // markOf is an object for the marks.
 func markOf(name string) *Wanted {
-	return &Wanted{Resource: stream.Resource{Storage: "configmaps"}, Key: object.Key{Name: name}, Sum: "sum"}
+	return &Wanted{Resource: object.Resource{Storage: "configmaps"}, Key: object.Key{Name: name}, Sum: "sum"}
 }
 
 func objectAt(uid types.UID, version string) *unstructured.Unstructured {

@@ -9,14 +9,13 @@ import (
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/owners"
 	"github.com/kates-go/kates/internal/client/patch"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
 
 // Wanted is one of the objects of a set.
 type Wanted struct {
 	Given    Object
-	Resource stream.Resource
+	Resource object.Resource
 	Key      object.Key
 	Owners   []metav1.OwnerReference
 	Sum      string                     // the annotation's value: a digest of everything applied

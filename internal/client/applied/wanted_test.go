@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kates-go/kates/internal/client/owners"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -26,7 +25,7 @@ func wantedBy(t *testing.T, s *Set, given Object) *Wanted {
 	kind := owners.KindOf(given)
 	w := &Wanted{
 		Given: given, Key: object.Key{Namespace: "ns", Name: given.GetName()},
-		Resource: stream.Resource{Kind: kind, Storage: kind.Kind},
+		Resource: object.Resource{Kind: kind, Storage: kind.Kind},
 	}
 	require.NoError(t, s.Refer(w))
 	require.NoError(t, s.Summarize(w))
@@ -72,7 +71,7 @@ func TestWhatIsAppliedIsWhatWasGivenWithTheMarksOfTheSet(t *testing.T) {
 		assert.Equal(t, givenMap(), given, "nobody writes to it")
 	}
 	s := setOf(t, nil)
-	w := &Wanted{Given: givenMap(), Key: object.Key{Namespace: "ns", Name: "x"}, Resource: stream.Resource{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}}
+	w := &Wanted{Given: givenMap(), Key: object.Key{Namespace: "ns", Name: "x"}, Resource: object.Resource{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}}
 	s.Scheme, s.BuiltIn = scheme.Scheme, func(schema.GroupVersionKind) bool { return true }
 	require.NoError(t, s.Refer(w))
 	require.NoError(t, s.Make(w))

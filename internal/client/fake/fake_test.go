@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var things = stream.Resource{
+var things = object.Resource{
 	GroupVersionResource: schema.GroupVersionResource{Group: "x.io", Version: "v1", Resource: "things"},
 	Kind:                 schema.GroupVersionKind{Group: "x.io", Version: "v1", Kind: "Thing"}, Namespaced: true,
 }

@@ -9,14 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
 
 // Fields reads every field of an object, since no fake declares which fields select: by known,
 // which may be nil, and else by its path in the object. A missing field is empty.
-func Fields(known stream.FieldReader) stream.FieldReader {
-	return func(o stream.Object, field string) (string, bool) {
+func Fields(known object.FieldReader) object.FieldReader {
+	return func(o object.Object, field string) (string, bool) {
 		if known != nil {
 			if v, ok := known(o, field); ok {
 				return v, true
@@ -37,13 +36,13 @@ func Fields(known stream.FieldReader) stream.FieldReader {
 }
 
 // Selects judges an object by selectors, which a fake does not. Nil selectors select everything.
-func Selects(r stream.Resource, s stream.Selection, o object.Object) bool {
+func Selects(r object.Resource, s object.Selection, o object.Object) bool {
 	r.Field = Fields(r.Field)
-	return stream.Selects(r, stream.Spec{Selection: s}, o)
+	return object.Selects(r, object.Spec{Selection: s}, o)
 }
 
 // selectionOf reads the selectors of a request.
-func selectionOf(o metav1.ListOptions) (s stream.Selection, err error) {
+func selectionOf(o metav1.ListOptions) (s object.Selection, err error) {
 	if o.LabelSelector != "" {
 		if s.Labels, err = labels.Parse(o.LabelSelector); err != nil {
 			return s, err

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/internal/client/fake"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -19,7 +18,7 @@ func TestFieldsAreJudgedByTheirPath(t *testing.T) {
 	u.SetLabels(map[string]string{"in": "yes"})
 	_ = unstructured.SetNestedField(u.Object, "n1", "spec", "nodeName")
 	_ = unstructured.SetNestedField(u.Object, true, "spec", "paused")
-	known := stream.Resource{Field: func(_ stream.Object, field string) (string, bool) {
+	known := object.Resource{Field: func(_ object.Object, field string) (string, bool) {
 		return "read", field == "status.phase"
 	}}
 	for text, want := range map[string]bool{
@@ -28,12 +27,12 @@ func TestFieldsAreJudgedByTheirPath(t *testing.T) {
 	} {
 		f, err := fields.ParseSelector(text)
 		require.NoError(t, err)
-		assert.Equal(t, want, fake.Selects(known, stream.Selection{Fields: f}, u), text)
-		assert.Equal(t, want, fake.Selects(known, stream.Selection{Fields: f}, object.Stamp(u, "uid", "1")), text)
+		assert.Equal(t, want, fake.Selects(known, object.Selection{Fields: f}, u), text)
+		assert.Equal(t, want, fake.Selects(known, object.Selection{Fields: f}, object.Stamp(u, "uid", "1")), text)
 	}
 	for text, want := range map[string]bool{"": true, "in=yes": true, "in!=yes": false, "other": false} {
 		l, err := labels.Parse(text)
 		require.NoError(t, err)
-		assert.Equal(t, want, fake.Selects(known, stream.Selection{Labels: l}, u), text)
+		assert.Equal(t, want, fake.Selects(known, object.Selection{Labels: l}, u), text)
 	}
 }

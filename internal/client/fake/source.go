@@ -18,7 +18,7 @@ import (
 
 // Source lists and watches a resource in one namespace, or in all if that is empty. The form is
 // always whole objects. They cannot be kept in files: what a fake has is gone with its process.
-func (s *Server) Source(r stream.Resource, namespace string) stream.Source {
+func (s *Server) Source(r object.Resource, namespace string) stream.Source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !r.Namespaced {
@@ -29,7 +29,7 @@ func (s *Server) Source(r stream.Resource, namespace string) stream.Source {
 
 type source struct {
 	*mirror
-	of        stream.Resource
+	of        object.Resource
 	namespace string
 	listed    atomic.Pointer[listed]
 }
@@ -51,18 +51,18 @@ func (s *source) in() dynamic.ResourceInterface {
 func (s *source) Within(namespace string) stream.Source { return s.server.Source(s.of, namespace) }
 
 // Form is whole objects.
-func (*source) Form() stream.Form { return stream.Whole }
+func (*source) Form() object.Form { return object.Whole }
 
 // Lists is in one page, since the fake has no other.
 func (*source) Lists() stream.ListMode { return stream.ListsPaged }
 
 // Typed knows no Go types.
-func (*source) Typed(*unstructured.Unstructured) (stream.Object, error) {
+func (*source) Typed(*unstructured.Unstructured) (object.Object, error) {
 	return nil, errors.New("a fake knows no Go types")
 }
 
 // Compact does nothing.
-func (*source) Compact(_, _ stream.Object, _ bool) {}
+func (*source) Compact(_, _ object.Object, _ bool) {}
 
 // NewestRV is the version of the server. Nobody asks the fake, which has none.
 func (s *source) NewestRV() string {
@@ -117,7 +117,7 @@ func (s *source) ListItems(
 // version of the list. What a whole list lacks is gone, if the tracker does not have it either: a
 // reactor may have answered this list alone.
 func (s *source) took(
-	asked *request, items []object.Object, selection stream.Selection, whole bool, before map[object.Key]bool,
+	asked *request, items []object.Object, selection object.Selection, whole bool, before map[object.Key]bool,
 ) (selected []runtime.Object, rv int64) {
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -25,7 +24,7 @@ const (
 // the fields below sinceRV.
 type watcher struct {
 	source   *source
-	selects  stream.Selection
+	selects  object.Selection
 	upstream watch.Interface
 	late     bool // a reactor's, which may bring the event of a write after the answer
 	result   chan watch.Event
@@ -51,7 +50,7 @@ type waiting struct {
 
 // newWatcher reads the fake's watch from now on. Call start or abandon.
 func newWatcher(
-	ctx context.Context, s *source, selects stream.Selection, upstream watch.Interface, sinceRV int64,
+	ctx context.Context, s *source, selects object.Selection, upstream watch.Interface, sinceRV int64,
 ) (*watcher, context.Context) {
 	_, prompt := upstream.(*watch.RaceFreeFakeWatcher)
 	w := &watcher{

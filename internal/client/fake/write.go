@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -14,7 +13,7 @@ import (
 type Write struct{ request *request }
 
 // Begin is called before a write of an object of a resource is sent.
-func (s *Server) Begin(r stream.Resource) *Write {
+func (s *Server) Begin(r object.Resource) *Write {
 	s.mu.Lock()
 	m := s.mirrorOf(r.GroupVersionResource)
 	s.mu.Unlock()

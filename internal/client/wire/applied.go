@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // Applied reads what a manager has applied of objects, before their managedFields are dropped.
@@ -13,7 +13,7 @@ type Applied struct {
 	// Mark is in the bytes of each object of interest: a part of an annotation's name.
 	Mark string
 	// Put takes the fields of a version of an object, in the form of the managedFields.
-	Put func(o stream.Object, fields []byte)
+	Put func(o objects.Object, fields []byte)
 }
 
 // fields are what the manager has applied of an object that is not decoded yet; nil if that is of
@@ -26,8 +26,8 @@ func (a *Applied) fields(raw []byte, e frames.Encoding) []byte {
 }
 
 // put hands the fields on, with the decoded object.
-func (a *Applied) put(o stream.Object, fields []byte) {
-	if fields != nil && stream.Fault(o) == nil {
+func (a *Applied) put(o objects.Object, fields []byte) {
+	if fields != nil && objects.Fault(o) == nil {
 		a.Put(o, fields)
 	}
 }

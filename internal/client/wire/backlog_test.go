@@ -21,6 +21,7 @@ import (
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/ordered"
 	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // hostEvent is an event of a host, of which some fill a batch.
@@ -122,7 +123,7 @@ func TestNoEventWaitsForTheNextOne(t *testing.T) {
 			for round := range 3 {
 				for n := range together {
 					e := <-w.ResultChan()
-					assert.Equal(t, fmt.Sprint(round, "-", n), e.Object.(stream.Object).GetName())
+					assert.Equal(t, fmt.Sprint(round, "-", n), e.Object.(objects.Object).GetName())
 				}
 				assert.Equal(t, time.Duration(round)*time.Hour, time.Since(begun))
 			}
@@ -251,8 +252,8 @@ func TestG8AnEventThatPanicsInAHelperIsAnObjectThatDoesNotDecode(t *testing.T) {
 	})
 	n := 0
 	for e := range w.ResultChan() {
-		require.Equal(t, fmt.Sprint(n), e.Object.(stream.Object).GetName())
-		require.ErrorContains(t, stream.Fault(e.Object.(stream.Object)), "the user's mistake")
+		require.Equal(t, fmt.Sprint(n), e.Object.(objects.Object).GetName())
+		require.ErrorContains(t, objects.Fault(e.Object.(objects.Object)), "the user's mistake")
 		n++
 	}
 	assert.Equal(t, 12, n)

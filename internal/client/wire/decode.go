@@ -21,7 +21,6 @@ import (
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/intern"
 	"github.com/kates-go/kates/internal/client/wire/parts"
-	"github.com/kates-go/kates/internal/engine/stream"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -30,7 +29,7 @@ import (
 // protobuf and the items of most lists lack, before they are published. It is safe for concurrent
 // use.
 type decoder struct {
-	resource stream.Resource
+	resource objects.Resource
 	typ      reflect.Type // a struct
 	keep     bool         // managedFields stay
 	proto    bool         // protobuf is taken, too
@@ -43,7 +42,7 @@ type decoder struct {
 	parts *parts.Table
 }
 
-func newDecoder(r stream.Resource, typ reflect.Type, keep bool) *decoder {
+func newDecoder(r objects.Resource, typ reflect.Type, keep bool) *decoder {
 	d := &decoder{resource: r, typ: typ, keep: keep, strings: new(intern.Table)}
 	d.proto = reflect.PointerTo(typ).Implements(reflect.TypeFor[protobuf]()) && !nests(typ)
 	return d
@@ -56,15 +55,15 @@ type protobuf interface {
 }
 
 // decode decodes an object, and may write to its bytes. For an object that does not decode it
-// returns an [stream.Undecoded]. It is an error if not even the name can be read, if the kind is
+// returns an [object.Undecoded]. It is an error if not even the name can be read, if the kind is
 // another one, and if the bytes are no JSON: no server has stored such an object.
-func (d *decoder) decode(raw []byte, e frames.Encoding) (stream.Object, error) {
+func (d *decoder) decode(raw []byte, e frames.Encoding) (objects.Object, error) {
 	o, _, err := d.item(raw, e)
 	return o, err
 }
 
 // item is decode that tells whether the object says its kind.
-func (d *decoder) item(raw []byte, e frames.Encoding) (_ stream.Object, silent bool, _ error) {
+func (d *decoder) item(raw []byte, e frames.Encoding) (_ objects.Object, silent bool, _ error) {
 	if e == frames.Protobuf && !d.proto {
 		return nil, false, fmt.Errorf("a %s in %s: nobody asked for that", d.resource.Kind.Kind, e)
 	}
@@ -80,7 +79,7 @@ func (d *decoder) item(raw []byte, e frames.Encoding) (_ stream.Object, silent b
 }
 
 // whole is item for an object of the decoder's type.
-func (d *decoder) whole(raw []byte, e frames.Encoding) (_ stream.Object, silent bool, _ error) {
+func (d *decoder) whole(raw []byte, e frames.Encoding) (_ objects.Object, silent bool, _ error) {
 	kept, err := d.only.of(raw, e)
 	p := reflect.New(d.typ).Interface()
 	if err == nil {
@@ -95,7 +94,7 @@ func (d *decoder) whole(raw []byte, e frames.Encoding) (_ stream.Object, silent 
 	if errors.Is(err, errDamaged) {
 		return nil, false, damaged(d.resource, raw, e, err)
 	}
-	if o, ok := p.(stream.Object); err == nil && ok && o.GetName() != "" {
+	if o, ok := p.(objects.Object); err == nil && ok && o.GetName() != "" {
 		silent = o.GetObjectKind().GroupVersionKind().Empty()
 		if err := isOf(o, d.resource.Kind); !silent && err != nil {
 			return nil, false, err
@@ -118,12 +117,12 @@ func isOf(o runtime.Object, kind schema.GroupVersionKind) error {
 var errDamaged = errors.New("it is damaged")
 
 // damaged is the error of such an object, with its name as far as that can be read.
-func damaged(r stream.Resource, raw []byte, e frames.Encoding, err error) error {
+func damaged(r objects.Resource, raw []byte, e frames.Encoding, err error) error {
 	id := frames.IdentityOf(raw, e)
 	if r.Kind.Kind == "Secret" {
 		err = fmt.Errorf("%w (details are withheld: they could quote the secret)", errDamaged)
 	}
-	return fmt.Errorf("the %s %q: %w", r.Kind.Kind, stream.Key{Namespace: id.Namespace, Name: id.Name}, err)
+	return fmt.Errorf("the %s %q: %w", r.Kind.Kind, objects.Key{Namespace: id.Namespace, Name: id.Name}, err)
 }
 
 var errNoMetadata = errors.New("its metadata does not decode")
@@ -131,20 +130,20 @@ var errNoMetadata = errors.New("its metadata does not decode")
 // undecoded stands for an object that does not decode. The decoder reads its metadata, if there is
 // one. An object without a name is an error.
 func undecoded(
-	r stream.Resource, raw []byte, e frames.Encoding, d *decoder, err error,
-) (stream.Object, error) {
+	r objects.Resource, raw []byte, e frames.Encoding, d *decoder, err error,
+) (objects.Object, error) {
 	id := frames.IdentityOf(raw, e)
 	if id.Name == "" {
 		return nil, fmt.Errorf("an object of kind %s without a name", r.Kind.Kind)
 	}
-	key := stream.Key{Namespace: id.Namespace, Name: id.Name}
+	key := objects.Key{Namespace: id.Namespace, Name: id.Name}
 	into := reflect.TypeFor[*unstructured.Unstructured]()
 	var metadata *metav1.PartialObjectMetadata
 	if d != nil {
 		into, metadata = reflect.PointerTo(d.typ), d.metadata(raw, e)
 	}
 	err = snapshot.NotDecoded(r.Kind.Kind, key, into, err)
-	return stream.Undecoded(r, key, types.UID(id.UID), id.Version, metadata, err), nil
+	return objects.Undecoded(r, key, types.UID(id.UID), id.Version, metadata, err), nil
 }
 
 // metadata decodes the metadata of an object of which the rest does not decode; nil if that does
@@ -159,7 +158,7 @@ func (d *decoder) metadata(raw []byte, e frames.Encoding) *metav1.PartialObjectM
 }
 
 // Typed makes a typed object of the answer to an own write.
-func (d *decoder) Typed(u *unstructured.Unstructured) (stream.Object, error) {
+func (d *decoder) Typed(u *unstructured.Unstructured) (objects.Object, error) {
 	if d.as != nil {
 		return d.as.own(d, u)
 	}
@@ -167,11 +166,11 @@ func (d *decoder) Typed(u *unstructured.Unstructured) (stream.Object, error) {
 	if err := guard.Call(func() error { return asjson.Decode(u.Object, p) }); err != nil {
 		return nil, d.notDecoded(objects.KeyOf(u), err)
 	}
-	return d.intern(d.finish(p.(stream.Object))), nil
+	return d.intern(d.finish(p.(objects.Object))), nil
 }
 
 // finish prepares an object for being published.
-func (d *decoder) finish(o stream.Object) stream.Object {
+func (d *decoder) finish(o objects.Object) objects.Object {
 	o.GetObjectKind().SetGroupVersionKind(d.resource.Kind)
 	if !d.keep {
 		o.SetManagedFields(nil)
@@ -181,7 +180,7 @@ func (d *decoder) finish(o stream.Object) stream.Object {
 
 // Compact lets an object share memory with its previous version, and with other objects of its
 // kind. If the objects share parts, they do so already, and nobody may write to them.
-func (d *decoder) Compact(o, before stream.Object, final bool) {
+func (d *decoder) Compact(o, before objects.Object, final bool) {
 	if d.as != nil {
 		d.as.compact(d, o, before, final)
 		return
@@ -192,14 +191,14 @@ func (d *decoder) Compact(o, before stream.Object, final bool) {
 }
 
 // pointer is the address of an object of the decoder's type, nil for other objects.
-func (d *decoder) pointer(o stream.Object) unsafe.Pointer {
+func (d *decoder) pointer(o objects.Object) unsafe.Pointer {
 	if p := reflect.ValueOf(o); o != nil && p.Type() == reflect.PointerTo(d.typ) {
 		return p.UnsafePointer()
 	}
 	return nil
 }
 
-func (d *decoder) notDecoded(key stream.Key, err error) error {
+func (d *decoder) notDecoded(key objects.Key, err error) error {
 	return snapshot.NotDecoded(d.resource.Kind.Kind, key, reflect.PointerTo(d.typ), err)
 }
 

@@ -13,12 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
 
 func podDecoder() *decoder {
-	r := stream.Resource{Kind: corev1.SchemeGroupVersion.WithKind("Pod"), Namespaced: true}
+	r := objects.Resource{Kind: corev1.SchemeGroupVersion.WithKind("Pod"), Namespaced: true}
 	r.GroupVersionResource = corev1.SchemeGroupVersion.WithResource("pods")
 	return newDecoder(r, reflect.TypeFor[corev1.Pod](), false)
 }
@@ -43,7 +43,7 @@ func BenchmarkDecode(b *testing.B) {
 					if d.keep = mode == "kept"; mode == "shared" {
 						d = sharingDecoder()
 					}
-					held := make([]stream.Object, n)
+					held := make([]objects.Object, n)
 					scratch := make([]byte, 0, 64<<10)
 					runtime.GC()
 					runtime.ReadMemStats(&before)
@@ -90,7 +90,7 @@ func BenchmarkCompact(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			var first, next []time.Duration
 			for b.Loop() {
-				d, held := podDecoder(), make([]stream.Object, n)
+				d, held := podDecoder(), make([]objects.Object, n)
 				for k := range 2 * most {
 					i := k % n
 					version, took := 1+k/n%2, &next

@@ -11,18 +11,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 func TestAnObjectTakesNothingFromWhatIsOfAnotherType(t *testing.T) {
 	long := func() string { return strings.Repeat("too long for the table", 100) }
 	d := podDecoder()
-	of := func(o stream.Object) stream.Object { o.SetGenerateName(long()); return o }
+	of := func(o objects.Object) objects.Object { o.SetGenerateName(long()); return o }
 	before := of(&corev1.Pod{})
-	for _, other := range []stream.Object{
-		nil, of(&corev1.ConfigMap{}), stream.Undecoded(d.resource, stream.Key{Name: "x"}, "uid", "1", nil, errors.New("bad")), before,
+	for _, other := range []objects.Object{
+		nil, of(&corev1.ConfigMap{}), objects.Undecoded(d.resource, objects.Key{Name: "x"}, "uid", "1", nil, errors.New("bad")), before,
 	} {
-		for _, o := range []stream.Object{of(&corev1.Pod{}), of(&corev1.Secret{})} {
+		for _, o := range []objects.Object{of(&corev1.Pod{}), of(&corev1.Secret{})} {
 			d.Compact(o, other, true)
 			assert.Equal(t, long(), o.GetGenerateName())
 			_, pod := o.(*corev1.Pod)

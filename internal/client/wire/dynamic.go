@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // Dynamic sends requests through a dynamic.Interface, which has whole untyped objects only and
@@ -18,7 +19,7 @@ import (
 type Dynamic struct{ Client dynamic.Interface }
 
 // Source lists and watches a resource. The form is always whole objects.
-func (d Dynamic) Source(r stream.Resource, namespace string, _ stream.Form) stream.Source {
+func (d Dynamic) Source(r objects.Resource, namespace string, _ objects.Form) stream.Source {
 	return &dynamicSource{in: In(d.Client, r, namespace), client: d.Client, resource: r}
 }
 
@@ -45,7 +46,7 @@ func (d Dynamic) Apply(
 }
 
 // In is a dynamic client for a resource, in one namespace or, if that is empty, in all.
-func In(d dynamic.Interface, r stream.Resource, namespace string) dynamic.ResourceInterface {
+func In(d dynamic.Interface, r objects.Resource, namespace string) dynamic.ResourceInterface {
 	if r.Namespaced && namespace != "" {
 		return d.Resource(r.GroupVersionResource).Namespace(namespace)
 	}
@@ -56,16 +57,16 @@ func In(d dynamic.Interface, r stream.Resource, namespace string) dynamic.Resour
 type dynamicSource struct {
 	in       dynamic.ResourceInterface
 	client   dynamic.Interface
-	resource stream.Resource
+	resource objects.Resource
 	stream.Untyped
 }
 
 func (s *dynamicSource) Within(namespace string) stream.Source {
-	return Dynamic{s.client}.Source(s.resource, namespace, stream.Whole)
+	return Dynamic{s.client}.Source(s.resource, namespace, objects.Whole)
 }
 
 // Form is whole objects, whatever was asked for.
-func (*dynamicSource) Form() stream.Form { return stream.Whole }
+func (*dynamicSource) Form() objects.Form { return objects.Whole }
 
 func (s *dynamicSource) ListItems(
 	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,

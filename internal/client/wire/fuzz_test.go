@@ -14,7 +14,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
 
@@ -105,17 +105,17 @@ func FuzzWhatIsDecodedHasANameOrIsAnError(f *testing.F) {
 				continue
 			}
 			same := func(part, read string) bool { // protobuf decodes though a part is there twice
-				return part == read || read == "" && e == frames.Protobuf && stream.Fault(o) == nil
+				return part == read || read == "" && e == frames.Protobuf && objects.Fault(o) == nil
 			}
 			if o.GetName() == "" || !same(o.GetName(), id.Name) || !same(o.GetNamespace(), id.Namespace) {
 				t.Fatalf("%q: it is named %q, and its bytes say %v", raw, o.GetName(), id)
 			}
-			if _, typed := o.(*corev1.Pod); typed == (stream.Fault(o) != nil) {
-				t.Fatalf("%q: %T with the fault %v", raw, o, stream.Fault(o))
+			if _, typed := o.(*corev1.Pod); typed == (objects.Fault(o) != nil) {
+				t.Fatalf("%q: %T with the fault %v", raw, o, objects.Fault(o))
 			}
 			// What is dropped is not checked.
 			left := frames.DropManagedFields(bytes.Clone(raw), e)
-			if _, err := position(left, e); err != nil && stream.Fault(o) == nil {
+			if _, err := position(left, e); err != nil && objects.Fault(o) == nil {
 				t.Fatalf("%q is a pod and no bookmark: %v", raw, err)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/ordered"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // items are the items of a list that is being read. They are decoded in batches, on the cores that
@@ -13,7 +13,7 @@ import (
 // each is decoded as it is read.
 type items struct {
 	decode decode
-	take   func(o stream.Object, silent bool) error
+	take   func(o objects.Object, silent bool) error
 	pool   *ordered.Pool
 	line   *ordered.Line[[]decoded]
 	batch  *batch // that is being filled, or nil
@@ -21,7 +21,7 @@ type items struct {
 
 // decoded is what a decode has returned.
 type decoded struct {
-	object stream.Object
+	object objects.Object
 	silent bool
 	err    error
 }
@@ -41,7 +41,7 @@ type batch struct {
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
 // newItems takes items in with a function, in calls of its own methods. The caller closes it.
-func newItems(p *ordered.Pool, d decode, take func(o stream.Object, silent bool) error) *items {
+func newItems(p *ordered.Pool, d decode, take func(o objects.Object, silent bool) error) *items {
 	i := &items{decode: d, take: take, pool: p}
 	i.line = ordered.NewLine(p, i.takeAll)
 	return i

@@ -16,7 +16,7 @@ import (
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/ordered"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // hostText is an item that a few others fill a batch with.
@@ -32,11 +32,11 @@ type took struct {
 }
 
 // readHosts reads a list of hosts with the help of a pool.
-func readHosts(p *ordered.Pool, text string, put func(stream.Object) error) (t took) {
+func readHosts(p *ordered.Pool, text string, put func(objects.Object) error) (t took) {
 	s := &restSource{resource: hosts, lists: newLists(hosts.Kind), helpers: p}
 	_, _, err := s.readList(io.NopCloser(strings.NewReader(text)), s.decode, func(o apiruntime.Object) error {
-		t.names = append(t.names, o.(stream.Object).GetName())
-		return put(o.(stream.Object))
+		t.names = append(t.names, o.(objects.Object).GetName())
+		return put(o.(objects.Object))
 	}, nil)
 	if err != nil {
 		t.err = err.Error()
@@ -44,7 +44,7 @@ func readHosts(p *ordered.Pool, text string, put func(stream.Object) error) (t t
 	return t
 }
 
-func taken(stream.Object) error { return nil }
+func taken(objects.Object) error { return nil }
 
 // TestG9ItemsAreTakenInAsTheyCameWhoeverDecodesThem reads lists of good and bad items, some of
 // them cut, with and without helpers: what is taken in, and the error, are the same.
@@ -71,7 +71,7 @@ func TestG9ItemsAreTakenInAsTheyCameWhoeverDecodesThem(t *testing.T) {
 			text = text[:rapid.IntRange(0, len(text)).Draw(rt, "at")]
 		}
 		full := rapid.IntRange(0, 80).Draw(rt, "room")
-		room := func(o stream.Object) error {
+		room := func(o objects.Object) error {
 			if o.GetName() == fmt.Sprint("host-", full) {
 				return io.ErrShortWrite
 			}
@@ -105,8 +105,8 @@ func TestG8WhatPanicsInAHelperIsAnObjectThatDoesNotDecode(t *testing.T) {
 	s := &restSource{resource: hosts, lists: newLists(hosts.Kind), helpers: &ordered.Pool{Helpers: 2}}
 	bad := 0
 	_, _, err := s.readList(io.NopCloser(strings.NewReader(listText("HostList", all...))), d.item, func(o apiruntime.Object) error {
-		require.Equal(t, fmt.Sprint(bad), o.(stream.Object).GetName())
-		require.ErrorContains(t, stream.Fault(o.(stream.Object)), "the user's mistake")
+		require.Equal(t, fmt.Sprint(bad), o.(objects.Object).GetName())
+		require.ErrorContains(t, objects.Fault(o.(objects.Object)), "the user's mistake")
 		bad++
 		return nil
 	}, nil)
@@ -119,10 +119,10 @@ func TestG8WhatPanicsInAHelperIsAnObjectThatDoesNotDecode(t *testing.T) {
 func TestWithOneCoreAnItemIsTakenInBeforeTheNextIsRead(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	n := 0
-	i := newItems(new(ordered.Pool), func(raw []byte, _ frames.Encoding) (stream.Object, bool, error) {
+	i := newItems(new(ordered.Pool), func(raw []byte, _ frames.Encoding) (objects.Object, bool, error) {
 		raw[0] = 'x' // the bytes are those that were read
 		return nil, false, nil
-	}, func(stream.Object, bool) error {
+	}, func(objects.Object, bool) error {
 		n++
 		return nil
 	})
@@ -142,11 +142,11 @@ func TestAShortListNeedsNoHelper(t *testing.T) {
 	got := readHosts(&ordered.Pool{Helpers: 1, Bytes: 1}, text, taken)
 	assert.Equal(t, took{names: []string{"a", "b"}}, got)
 	main := make(chan bool, 1)
-	i := newItems(&ordered.Pool{Helpers: 1}, func([]byte, frames.Encoding) (stream.Object, bool, error) {
+	i := newItems(&ordered.Pool{Helpers: 1}, func([]byte, frames.Encoding) (objects.Object, bool, error) {
 		stack := make([]byte, 1<<14)
 		main <- strings.Contains(string(stack[:runtime.Stack(stack, false)]), t.Name())
 		return nil, false, nil
-	}, func(stream.Object, bool) error { return nil })
+	}, func(objects.Object, bool) error { return nil })
 	defer i.close()
 	require.NoError(t, i.add([]byte("{}"), frames.JSON))
 	require.NoError(t, i.flush())

@@ -5,7 +5,7 @@ import (
 	"reflect"
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/object/project"
 )
 
@@ -17,7 +17,7 @@ type only struct {
 }
 
 // onlyOf returns what a form keeps of the objects of a type; of untyped ones, if the type is nil.
-func onlyOf(form stream.Form, typ reflect.Type) *only {
+func onlyOf(form objects.Form, typ reflect.Type) *only {
 	_, paths := form.Parts()
 	if paths == "" {
 		return nil

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/tree"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/object/project"
 	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
@@ -34,7 +34,7 @@ func BenchmarkHeld(b *testing.B) {
 	const n = 10_000
 	k, err := project.ParseKeep("spec.nodeName, spec.hostNetwork, status.podIP, status.phase")
 	require.NoError(b, err)
-	k, err = project.NewKeep(append(k.Paths(), stream.Identity...)...)
+	k, err = project.NewKeep(append(k.Paths(), objects.Identity...)...)
 	require.NoError(b, err)
 	protobuf, text, short := make([][]byte, n), make([][]byte, n), make([][]byte, n)
 	for i := range n {
@@ -44,10 +44,10 @@ func BenchmarkHeld(b *testing.B) {
 		require.NoError(b, err)
 	}
 	r := podDecoder().resource
-	untyped := func(form stream.Form) decode {
+	untyped := func(form objects.Form) decode {
 		return (&restSource{resource: r, only: onlyOf(form, nil), trees: new(tree.Table), shared: true}).decode
 	}
-	typed := func(form stream.Form) decode {
+	typed := func(form objects.Form) decode {
 		var d *decoder
 		if p, projects := form.Projection(); projects {
 			d = newProjecting(r, p, scheme.Scheme)
@@ -55,7 +55,7 @@ func BenchmarkHeld(b *testing.B) {
 			d = sharingDecoder()
 			d.only = onlyOf(form, d.typ)
 		}
-		return func(raw []byte, e frames.Encoding) (stream.Object, bool, error) {
+		return func(raw []byte, e frames.Encoding) (objects.Object, bool, error) {
 			o, silent, err := d.item(raw, e)
 			d.Compact(o, nil, true)
 			return o, silent, err
@@ -65,27 +65,27 @@ func BenchmarkHeld(b *testing.B) {
 		name string
 		raw  [][]byte
 		as   frames.Encoding
-		with func(stream.Form) decode
-		form stream.Form
+		with func(objects.Form) decode
+		form objects.Form
 	}{
-		{"typed", protobuf, frames.Protobuf, typed, stream.Typed},
-		{"typed/four fields", protobuf, frames.Protobuf, typed, stream.Typed.Keeping(k)},
-		{"struct of four fields", protobuf, frames.Protobuf, typed, stream.Projection{Into: reflect.TypeFor[fourFields]()}.Form()},
-		{"typed from JSON", text, frames.JSON, typed, stream.Typed},
-		{"typed from JSON/four fields", text, frames.JSON, typed, stream.Typed.Keeping(k)},
-		{"untyped", text, frames.JSON, untyped, stream.Whole},
-		{"untyped/four fields", text, frames.JSON, untyped, stream.Whole.Keeping(k)},
-		{"metadata", short, frames.Protobuf, func(stream.Form) decode {
+		{"typed", protobuf, frames.Protobuf, typed, objects.Typed},
+		{"typed/four fields", protobuf, frames.Protobuf, typed, objects.Typed.Keeping(k)},
+		{"struct of four fields", protobuf, frames.Protobuf, typed, objects.Projection{Into: reflect.TypeFor[fourFields]()}.Form()},
+		{"typed from JSON", text, frames.JSON, typed, objects.Typed},
+		{"typed from JSON/four fields", text, frames.JSON, typed, objects.Typed.Keeping(k)},
+		{"untyped", text, frames.JSON, untyped, objects.Whole},
+		{"untyped/four fields", text, frames.JSON, untyped, objects.Whole.Keeping(k)},
+		{"metadata", short, frames.Protobuf, func(objects.Form) decode {
 			s := &metadataSource{rest: &restSource{resource: r}}
 			s.Shared()
 			return s.decode
-		}, stream.Metadata},
+		}, objects.Metadata},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var before, after runtime.MemStats
 			for b.Loop() {
 				b.StopTimer()
-				decode, held, scratch := c.with(c.form), make([]stream.Object, n), make([]byte, 0, 64<<10)
+				decode, held, scratch := c.with(c.form), make([]objects.Object, n), make([]byte, 0, 64<<10)
 				runtime.GC()
 				runtime.ReadMemStats(&before)
 				b.StartTimer()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // kindError is an answer of another kind than the one that was asked for.
@@ -33,10 +34,10 @@ func (e *kindError) Error() string {
 	return fmt.Sprintf("%s of kind %s in place of a %s", e.what, named(e.got), named(e.want))
 }
 
-// Is reports whether target is [stream.ErrContradicts], and the answer is of another kind of the
+// Is reports whether target is [object.ErrContradicts], and the answer is of another kind of the
 // same group.
 func (e *kindError) Is(target error) bool {
-	return target == stream.ErrContradicts && e.got.Kind != "" && e.got.Group == e.want.Group && e.got.Kind != e.want.Kind
+	return target == objects.ErrContradicts && e.got.Kind != "" && e.got.Group == e.want.Group && e.got.Kind != e.want.Kind
 }
 
 func named(k schema.GroupVersionKind) string {
@@ -103,7 +104,7 @@ func (l *listing) end() error {
 }
 
 // decode makes an object of an item of a list, or of an event.
-type decode func(raw []byte, e frames.Encoding) (o stream.Object, silent bool, err error)
+type decode func(raw []byte, e frames.Encoding) (o objects.Object, silent bool, err error)
 
 // readList reads the answer to a list, and closes it.
 func (s *restSource) readList(
@@ -111,7 +112,7 @@ func (s *restSource) readList(
 ) (metav1.ListMeta, frames.Encoding, error) {
 	defer func() { _ = body.Close() }() // its error says nothing about what was read
 	l := &listing{lists: s.lists}
-	all := newItems(s.helpers, d, func(o stream.Object, silent bool) error {
+	all := newItems(s.helpers, d, func(o objects.Object, silent bool) error {
 		l.items++
 		if silent {
 			l.silent++

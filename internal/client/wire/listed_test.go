@@ -18,22 +18,22 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
-var hosts = stream.Resource{
+var hosts = objects.Resource{
 	GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "hosts"},
 	Kind:                 schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Host"}, Namespaced: true,
 }
 
-var someMaps = stream.Resource{
+var someMaps = objects.Resource{
 	GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 	Kind:                 schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespaced: true,
 }
 
 // answering returns the source of a resource on a server that answers each list with the next
 // text, and what lists from it.
-func answering(t *testing.T, r stream.Resource, form stream.Form, texts ...string) func() (names []string, err error) {
+func answering(t *testing.T, r objects.Resource, form objects.Form, texts ...string) func() (names []string, err error) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -50,8 +50,8 @@ func answering(t *testing.T, r stream.Resource, form stream.Form, texts ...strin
 	source := s.Source(r, "", form)
 	return func() (names []string, err error) {
 		_, err = source.ListItems(context.Background(), metav1.ListOptions{}, func(o runtime.Object) error {
-			name := o.(stream.Object).GetName()
-			if stream.Fault(o.(stream.Object)) != nil {
+			name := o.(objects.Object).GetName()
+			if objects.Fault(o.(objects.Object)) != nil {
 				name += ", which does not decode"
 			}
 			names = append(names, name)
@@ -88,7 +88,7 @@ func TestTheFirstListOfACustomKindTellsWhatItsListsAreCalled(t *testing.T) {
 		"null behind, of what is right": {[]string{`{"items":null,"kind":"HostList","apiVersion":"example.com/v1"}`}, []bool{true}},
 		"null without a kind":           {[]string{`{"items":null,"apiVersion":"example.com/v1"}`}, []bool{false}},
 	} {
-		list := answering(t, hosts, stream.Whole, c.texts...)
+		list := answering(t, hosts, objects.Whole, c.texts...)
 		for i, ok := range c.ok {
 			_, err := list()
 			assert.Equal(t, ok, err == nil, "%s, %d: %v", name, i, err)
@@ -98,7 +98,7 @@ func TestTheFirstListOfACustomKindTellsWhatItsListsAreCalled(t *testing.T) {
 
 func TestAListOfMetadataMayBeOfWholeObjectsOfTheKindAndOfNoOther(t *testing.T) {
 	whole := listText("HostList", hostA)
-	list := answering(t, hosts, stream.Metadata, whole, whole)
+	list := answering(t, hosts, objects.Metadata, whole, whole)
 	names, err := list()
 	require.NoError(t, err, "it is asked for again, as whole objects")
 	assert.Equal(t, []string{"a"}, names)
@@ -106,7 +106,7 @@ func TestAListOfMetadataMayBeOfWholeObjectsOfTheKindAndOfNoOther(t *testing.T) {
 		`{"kind":"SecretList","apiVersion":"v1","metadata":{},"items":[]}`, `{"kind":"Status","apiVersion":"v1","code":406}`,
 		`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":[` + hostA + `]}`,
 	} {
-		list := answering(t, hosts, stream.Metadata, other,
+		list := answering(t, hosts, objects.Metadata, other,
 			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":[`+kindlessA+`]}`)
 		_, err := list()
 		require.Error(t, err)
@@ -120,7 +120,7 @@ func TestAListOfMetadataMayBeOfWholeObjectsOfTheKindAndOfNoOther(t *testing.T) {
 // no JSON.
 func TestG8WhatAServerMayHaveStoredIsOneObjectThatDoesNotDecodeAndWhatNotIsABadList(t *testing.T) {
 	named := func(more string) string { return `{"metadata":{"name":"b"},` + more + `}` }
-	for form, kind := range map[stream.Form]string{stream.Whole: "untyped", stream.Typed: "typed", stream.Metadata: "metadata"} {
+	for form, kind := range map[objects.Form]string{objects.Whole: "untyped", objects.Typed: "typed", objects.Metadata: "metadata"} {
 		for more, stored := range map[string]map[string]bool{
 			`"data":7`:                          {"typed": true},
 			`"data":{"x":99999999999999999999}`: {"typed": true},
@@ -136,7 +136,7 @@ func TestG8WhatAServerMayHaveStoredIsOneObjectThatDoesNotDecodeAndWhatNotIsABadL
 				continue // the decoder of metadata passes over all other fields
 			}
 			text := strings.NewReplacer("example.com/", "", "Host", "ConfigMap").Replace(listText("HostList", kindlessA, named(more)))
-			if form == stream.Metadata {
+			if form == objects.Metadata {
 				text = strings.NewReplacer(`"ConfigMapList","apiVersion":"v1"`, `"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1"`).Replace(text)
 			}
 			names, err := answering(t, someMaps, form, text)()

@@ -22,6 +22,7 @@ import (
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/parts"
 	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // metadataSource lists and watches the metadata of a resource's objects. A server that cannot
@@ -63,11 +64,11 @@ func accept(kind string) string {
 }
 
 // Form is metadata alone, until the server refuses that.
-func (s *metadataSource) Form() stream.Form {
+func (s *metadataSource) Form() objects.Form {
 	if s.refused.Load() {
-		return stream.Whole
+		return objects.Whole
 	}
-	return stream.Metadata
+	return objects.Metadata
 }
 
 // refuses notes that a server cannot shorten objects: it says so, or sends whole objects.
@@ -142,7 +143,7 @@ func (s *metadataSource) read(raw []byte, e frames.Encoding) (*metav1.PartialObj
 }
 
 // decode decodes the metadata of an object.
-func (s *metadataSource) decode(raw []byte, e frames.Encoding) (stream.Object, bool, error) {
+func (s *metadataSource) decode(raw []byte, e frames.Encoding) (objects.Object, bool, error) {
 	o, err := s.read(raw, e)
 	if errors.Is(err, errDamaged) {
 		return nil, false, damaged(s.rest.resource, raw, e, err)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/client/wire/frames"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -26,7 +25,7 @@ import (
 var errChanges = errors.New("an object would not be the same after it was read from its own JSON")
 
 // Pack implements [stream.Packer].
-func (s *restSource) Pack(o stream.Object) ([]byte, error) {
+func (s *restSource) Pack(o objects.Object) ([]byte, error) {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {
 		return nil, fmt.Errorf("a %T among untyped objects", o)
@@ -43,7 +42,7 @@ func (s *restSource) Pack(o stream.Object) ([]byte, error) {
 }
 
 // Unpack implements [stream.Packer].
-func (s *restSource) Unpack(raw []byte) (stream.Object, error) {
+func (s *restSource) Unpack(raw []byte) (objects.Object, error) {
 	o, _, err := s.decode(raw, frames.JSON)
 	return o, err
 }
@@ -52,7 +51,7 @@ func (s *restSource) Unpack(raw []byte) (stream.Object, error) {
 func (s *restSource) Packing() string { return "untyped" }
 
 // Pack implements [stream.Packer].
-func (s *metadataSource) Pack(o stream.Object) ([]byte, error) {
+func (s *metadataSource) Pack(o objects.Object) ([]byte, error) {
 	m, ok := o.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return nil, fmt.Errorf("a %T among the metadata of objects", o)
@@ -61,7 +60,7 @@ func (s *metadataSource) Pack(o stream.Object) ([]byte, error) {
 }
 
 // Unpack implements [stream.Packer].
-func (s *metadataSource) Unpack(raw []byte) (stream.Object, error) {
+func (s *metadataSource) Unpack(raw []byte) (objects.Object, error) {
 	o, _, err := s.decode(raw, frames.Protobuf)
 	return o, err
 }
@@ -81,7 +80,7 @@ func (d *decoder) inProto() bool {
 }
 
 // Pack implements [stream.Packer].
-func (s *typedSource) Pack(o stream.Object) ([]byte, error) {
+func (s *typedSource) Pack(o objects.Object) ([]byte, error) {
 	if s.as != nil {
 		return s.as.pack(s.decoder, o)
 	}
@@ -95,21 +94,21 @@ func (s *typedSource) Pack(o stream.Object) ([]byte, error) {
 }
 
 // packJSON packs an object as JSON, by code that may be the user's.
-func packJSON(d *decoder, o stream.Object, encode func() ([]byte, error)) (raw []byte, err error) {
+func packJSON(d *decoder, o objects.Object, encode func() ([]byte, error)) (raw []byte, err error) {
 	if guard.Call(func() (err error) { raw, err = encode(); return err }) != nil {
 		return nil, errChanges
 	}
 	again, err := d.unpack(append([]byte(nil), raw...))
-	if err != nil || stream.Fault(again) != nil || !objects.SameContent(o, again) {
+	if err != nil || objects.Fault(again) != nil || !objects.SameContent(o, again) {
 		return nil, errChanges
 	}
 	return raw, nil
 }
 
 // Unpack implements [stream.Packer].
-func (s *typedSource) Unpack(raw []byte) (stream.Object, error) { return s.unpack(raw) }
+func (s *typedSource) Unpack(raw []byte) (objects.Object, error) { return s.unpack(raw) }
 
-func (d *decoder) unpack(raw []byte) (stream.Object, error) {
+func (d *decoder) unpack(raw []byte) (objects.Object, error) {
 	switch {
 	case d.as != nil:
 		return d.as.unpack(raw)
@@ -138,7 +137,7 @@ type packed struct {
 	Value json.RawMessage `json:"value"`
 }
 
-func (p *projector) pack(d *decoder, o stream.Object) ([]byte, error) {
+func (p *projector) pack(d *decoder, o objects.Object) ([]byte, error) {
 	of, ok := o.(*objects.Projected)
 	if !ok {
 		return nil, fmt.Errorf("a %T among objects that are held in part", o)
@@ -153,7 +152,7 @@ func (p *projector) pack(d *decoder, o stream.Object) ([]byte, error) {
 	})
 }
 
-func (p *projector) unpack(raw []byte) (stream.Object, error) {
+func (p *projector) unpack(raw []byte) (objects.Object, error) {
 	var in packed
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return nil, errChanges

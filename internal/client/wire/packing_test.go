@@ -72,7 +72,7 @@ func TestMetadataIsPackedAsItWas(t *testing.T) {
 	require.NoError(t, err)
 	again, err := source.Unpack(raw)
 	require.NoError(t, err)
-	short, err := stream.Shorten(again, m.GroupVersionKind())
+	short, err := objects.Shorten(again, m.GroupVersionKind())
 	require.NoError(t, err)
 	assert.True(t, objects.SameContent(m, short))
 }
@@ -111,7 +111,7 @@ func BenchmarkWarm(b *testing.B) {
 	const n = 10_000
 	d := sharingDecoder()
 	source := &typedSource{rest: &restSource{resource: d.resource}, decoder: d}
-	all := make([]stream.Object, n)
+	all := make([]objects.Object, n)
 	size := 0
 	for i := range all {
 		raw := encoded(b, realistic.Pod(i), frames.Protobuf)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/client/wire/frames"
-	"github.com/kates-go/kates/internal/engine/stream"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/object/project"
 )
@@ -49,7 +48,7 @@ type more struct {
 }
 
 // newProjecting makes a decoder for a projection of a kind's objects.
-func newProjecting(r stream.Resource, p stream.Projection, scheme *runtime.Scheme) *decoder {
+func newProjecting(r objects.Resource, p objects.Projection, scheme *runtime.Scheme) *decoder {
 	as := &projector{kind: &r.Kind, into: p.Into, beside: p.Beside, said: project.SaysKind(p.Into)}
 	d := newDecoder(r, p.Into, true)
 	d.as, d.proto = as, false
@@ -76,7 +75,7 @@ func newProjecting(r stream.Resource, p stream.Projection, scheme *runtime.Schem
 
 // Projects returns an error if a projection of a kind names fields that the kind has not, or gives
 // them types that cannot hold what it has. Kinds whose Go type the scheme does not know have any.
-func Projects(scheme *runtime.Scheme, kind schema.GroupVersionKind, p stream.Projection) error {
+func Projects(scheme *runtime.Scheme, kind schema.GroupVersionKind, p objects.Projection) error {
 	typ, ok := TypeOf(scheme, kind)
 	if !ok {
 		return nil
@@ -86,7 +85,7 @@ func Projects(scheme *runtime.Scheme, kind schema.GroupVersionKind, p stream.Pro
 }
 
 // item is that of [decoder], for an object of which some fields are held.
-func (p *projector) item(d *decoder, raw []byte, e frames.Encoding) (_ stream.Object, silent bool, _ error) {
+func (p *projector) item(d *decoder, raw []byte, e frames.Encoding) (_ objects.Object, silent bool, _ error) {
 	var h head
 	value := reflect.New(p.into)
 	var err error
@@ -110,7 +109,7 @@ func (p *projector) item(d *decoder, raw []byte, e frames.Encoding) (_ stream.Ob
 	return p.object(h.Metadata, value.Interface()), silent, nil
 }
 
-func (p *projector) object(h objects.Head, value any) stream.Object {
+func (p *projector) object(h objects.Head, value any) objects.Object {
 	return objects.NewProjected(p.kind, p.beside.Of(h), value)
 }
 
@@ -164,7 +163,7 @@ func sayKind(raw []byte, kind schema.GroupVersionKind) []byte {
 }
 
 // own makes a projection of the answer to an own write.
-func (p *projector) own(d *decoder, u *unstructured.Unstructured) (stream.Object, error) {
+func (p *projector) own(d *decoder, u *unstructured.Unstructured) (objects.Object, error) {
 	value := reflect.New(p.into).Interface()
 	var h head
 	err := guard.Call(func() error {
@@ -191,7 +190,7 @@ func (p *projector) own(d *decoder, u *unstructured.Unstructured) (stream.Object
 }
 
 // compact is that of [decoder].
-func (p *projector) compact(d *decoder, o, before stream.Object, final bool) {
+func (p *projector) compact(d *decoder, o, before objects.Object, final bool) {
 	now, ok := o.(*objects.Projected)
 	if !ok {
 		return

@@ -20,7 +20,6 @@ import (
 
 	"github.com/kates-go/kates/internal/base/footprint"
 	"github.com/kates-go/kates/internal/client/wire/frames"
-	"github.com/kates-go/kates/internal/engine/stream"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
@@ -41,13 +40,13 @@ type sixFields struct {
 	} `json:"status"`
 }
 
-var podKind = stream.Resource{
+var podKind = objects.Resource{
 	GroupVersionResource: corev1.SchemeGroupVersion.WithResource("pods"), Namespaced: true,
 	Kind: corev1.SchemeGroupVersion.WithKind("Pod"),
 }
 
 func projecting(beside objects.Beside) *decoder {
-	return newProjecting(podKind, stream.Projection{Into: reflect.TypeFor[sixFields](), Beside: beside}, scheme.Scheme)
+	return newProjecting(podKind, objects.Projection{Into: reflect.TypeFor[sixFields](), Beside: beside}, scheme.Scheme)
 }
 
 // podIn is a pod in an encoding, with a name, UID and version of its own.
@@ -69,7 +68,7 @@ func TestAPodOfSixFieldsTakesAFewHundredBytes(t *testing.T) {
 	const pods, most = 1000, 480 // and some 100 for each place where it is held
 	for _, e := range []frames.Encoding{frames.Protobuf, frames.JSON} {
 		d := projecting(objects.Beside{})
-		all := make([]stream.Object, pods)
+		all := make([]objects.Object, pods)
 		for i := range all {
 			o, err := d.decode(podIn(t, i, e), e)
 			require.NoError(t, err)
@@ -117,24 +116,24 @@ func TestTheLastAnnotationOwnerAndLabelOfAProjectedObjectGoAway(t *testing.T) {
 		Annotations: map[string]string{"a": "b"}, OwnerReferences: []metav1.OwnerReference{{Kind: "Owner", Name: "o", UID: "o"}},
 	}}
 	p.APIVersion, p.Kind = "v1", "Pod"
-	inProto := func(p *corev1.Pod) (stream.Object, error) {
+	inProto := func(p *corev1.Pod) (objects.Object, error) {
 		raw, err := p.Marshal()
 		require.NoError(t, err)
 		return d.decode(raw, frames.Protobuf)
 	}
-	for how, make := range map[string]func(*corev1.Pod) (stream.Object, error){
+	for how, make := range map[string]func(*corev1.Pod) (objects.Object, error){
 		"protobuf": inProto,
-		"JSON": func(p *corev1.Pod) (stream.Object, error) {
+		"JSON": func(p *corev1.Pod) (objects.Object, error) {
 			raw, err := json.Marshal(p)
 			require.NoError(t, err)
 			return d.decode(raw, frames.JSON)
 		},
-		"an answer": func(p *corev1.Pod) (stream.Object, error) {
+		"an answer": func(p *corev1.Pod) (objects.Object, error) {
 			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
 			require.NoError(t, err)
 			return d.Typed(&unstructured.Unstructured{Object: content})
 		},
-		"a file": func(p *corev1.Pod) (stream.Object, error) {
+		"a file": func(p *corev1.Pod) (objects.Object, error) {
 			source := &typedSource{rest: &restSource{resource: d.resource}, decoder: d}
 			o, err := inProto(p)
 			require.NoError(t, err)
@@ -177,7 +176,7 @@ func TestAnObjectThatNoServerHasStoredIsAnErrorInAProjectionToo(t *testing.T) {
 	}
 	_, err := d.decode([]byte{0x0a, 0x7f}, frames.Protobuf)
 	require.ErrorContains(t, err, "without a name")
-	custom := newProjecting(stream.Resource{Kind: schema.GroupVersionKind{Group: "x", Version: "v1", Kind: "Y"}}, stream.Projection{Into: reflect.TypeFor[sixFields]()}, runtime.NewScheme())
+	custom := newProjecting(objects.Resource{Kind: schema.GroupVersionKind{Group: "x", Version: "v1", Kind: "Y"}}, objects.Projection{Into: reflect.TypeFor[sixFields]()}, runtime.NewScheme())
 	_, err = custom.decode(podIn(t, 1, frames.Protobuf), frames.Protobuf)
 	require.ErrorContains(t, err, "nobody asked for that")
 }
@@ -186,13 +185,13 @@ func TestG8AProjectedSecretIsNotQuotedWhenItDoesNotDecode(t *testing.T) {
 	type numbers struct {
 		Data map[string]int `json:"data"`
 	}
-	secrets := stream.Resource{Kind: corev1.SchemeGroupVersion.WithKind("Secret"), Namespaced: true}
-	d := newProjecting(secrets, stream.Projection{Into: reflect.TypeFor[numbers]()}, runtime.NewScheme())
+	secrets := objects.Resource{Kind: corev1.SchemeGroupVersion.WithKind("Secret"), Namespaced: true}
+	d := newProjecting(secrets, objects.Projection{Into: reflect.TypeFor[numbers]()}, runtime.NewScheme())
 	o, err := d.decode([]byte(`{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a","namespace":"ns"},"data":{"k":"SENSITIVE"}}`), frames.JSON)
 	require.NoError(t, err)
-	require.Error(t, stream.Fault(o))
-	assert.NotContains(t, stream.Fault(o).Error(), "SENSITIVE")
-	assert.True(t, strings.HasPrefix(stream.Fault(o).Error(), `convert Secret "ns/a"`), "%v", stream.Fault(o))
+	require.Error(t, objects.Fault(o))
+	assert.NotContains(t, objects.Fault(o).Error(), "SENSITIVE")
+	assert.True(t, strings.HasPrefix(objects.Fault(o).Error(), `convert Secret "ns/a"`), "%v", objects.Fault(o))
 }
 
 func FuzzAProjectionOfAnyBytes(f *testing.F) {
@@ -206,7 +205,7 @@ func FuzzAProjectionOfAnyBytes(f *testing.F) {
 			e = frames.Protobuf
 		}
 		o, err := d.decode(raw, e)
-		if err != nil || stream.Fault(o) != nil {
+		if err != nil || objects.Fault(o) != nil {
 			return
 		}
 		d.Compact(o, o, true)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // Requests are the requests that a plain dynamic client does not do, or whose answers it does not
@@ -15,7 +16,7 @@ import (
 type Requests interface {
 	// Source lists and watches a resource. Its objects have the form that was asked for, or else
 	// are whole. An empty namespace is all namespaces.
-	Source(r stream.Resource, namespace string, form stream.Form) stream.Source
+	Source(r objects.Resource, namespace string, form objects.Form) stream.Source
 	// Delete deletes one object.
 	Delete(ctx context.Context, at Address, o metav1.DeleteOptions) (Deletion, error)
 	// Apply sends a server-side apply. created says that the object certainly did not exist
@@ -27,7 +28,7 @@ type Requests interface {
 
 // Address is the place of one object on a server.
 type Address struct {
-	Resource        stream.Resource
+	Resource        objects.Resource
 	Namespace, Name string
 }
 
@@ -35,7 +36,7 @@ type Address struct {
 func (a Address) path() []string { return append(path(a.Resource, a.Namespace), a.Name) }
 
 // path is the path of a resource in the API, across all namespaces if none is given.
-func path(r stream.Resource, namespace string) []string {
+func path(r objects.Resource, namespace string) []string {
 	path := []string{"apis", r.Group, r.Version}
 	if r.Group == "" {
 		path = []string{"api", r.Version}

@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/client/wire/ordered"
 	"github.com/kates-go/kates/internal/client/wire/tree"
 	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // restSource lists and watches a resource over REST, as untyped objects. Requests are not retried
@@ -24,9 +25,9 @@ import (
 // reflector obeys Retry-After as well, and shows the server's message in the status meanwhile.
 type restSource struct {
 	client    rest.Interface
-	resource  stream.Resource
+	resource  objects.Resource
 	namespace string
-	form      stream.Form // that was asked for
+	form      objects.Form // that was asked for
 	// maxObjectBytes bounds each object of an answer.
 	maxObjectBytes int64
 	lists          *lists
@@ -38,7 +39,7 @@ type restSource struct {
 }
 
 // Form is the one that was asked for.
-func (s *restSource) Form() stream.Form { return s.form }
+func (s *restSource) Form() objects.Form { return s.form }
 
 func (s *restSource) Within(namespace string) stream.Source { return s.within(namespace) }
 
@@ -83,7 +84,7 @@ func (s *restSource) OpenPage(ctx context.Context, o metav1.ListOptions) (stream
 }
 
 // decode makes an untyped object.
-func (s *restSource) decode(raw []byte, e frames.Encoding) (stream.Object, bool, error) {
+func (s *restSource) decode(raw []byte, e frames.Encoding) (objects.Object, bool, error) {
 	u := &unstructured.Unstructured{}
 	if e != frames.JSON {
 		return nil, false, fmt.Errorf("an untyped object in %s: nobody asked for that", e)

@@ -19,6 +19,7 @@ import (
 	"github.com/kates-go/kates/internal/client/wire/ordered"
 	"github.com/kates-go/kates/internal/client/wire/tree"
 	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // Server sends requests to an API server over REST.
@@ -40,7 +41,7 @@ type Server struct {
 }
 
 // Source lists and watches a resource. A Go type that the scheme does not know is whole objects.
-func (s *Server) Source(r stream.Resource, namespace string, form stream.Form) stream.Source {
+func (s *Server) Source(r objects.Resource, namespace string, form objects.Form) stream.Source {
 	whole := &restSource{
 		client: s.Plain, resource: r, namespace: namespace, form: form,
 		maxObjectBytes: s.MaxObjectBytes, lists: newLists(r.Kind), helpers: s.Helpers,
@@ -56,9 +57,9 @@ func (s *Server) Source(r stream.Resource, namespace string, form stream.Form) s
 		return &typedSource{rest: &rest, decoder: newProjecting(r, p, s.Scheme), streamed: s.StreamTyped}
 	}
 	switch base, _ := form.Parts(); base {
-	case stream.Metadata:
+	case objects.Metadata:
 		return &metadataSource{rest: short, whole: whole}
-	case stream.Typed:
+	case objects.Typed:
 		if typ, ok := TypeOf(s.Scheme, r.Kind); ok {
 			rest := *whole
 			rest.client = s.Metadata
@@ -78,7 +79,7 @@ func TypeOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) (reflect.Type,
 	if err != nil {
 		return nil, false
 	}
-	_, ok := o.(stream.Object)
+	_, ok := o.(objects.Object)
 	return reflect.TypeOf(o).Elem(), ok
 }
 
@@ -132,7 +133,7 @@ func (s *Server) Log(
 		SpecificallyVersionedParams(o, scheme.ParameterCodec, optionsVersion).Stream(ctx)
 }
 
-var pods = stream.Resource{
+var pods = objects.Resource{
 	GroupVersionResource: corev1.SchemeGroupVersion.WithResource("pods"), Namespaced: true,
 }
 

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 func TestAnApplySendsItsOptionsAndTellsWhetherItCreated(t *testing.T) {
@@ -49,7 +49,7 @@ func TestAnApplySendsItsOptionsAndTellsWhetherItCreated(t *testing.T) {
 				GroupVersion: &schema.GroupVersion{}, NegotiatedSerializer: clientscheme.Codecs,
 			}}, s.Client())
 			require.NoError(t, err)
-			configMaps := stream.Resource{Namespaced: true}
+			configMaps := objects.Resource{Namespaced: true}
 			configMaps.GroupVersionResource = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 			server, at := &Server{Plain: plain}, Address{configMaps, "ns", "x"}
 			o, created, err := server.Apply(t.Context(), at, []byte(`{}`), c.options)

@@ -7,6 +7,7 @@ import (
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/parts"
 	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // Shared lets the source's objects share parts as they are decoded, if the type allows that.
@@ -23,7 +24,7 @@ func (s *typedSource) Shared() stream.Source {
 // shared decodes an object that shares parts with others. It is nil if it has to be decoded
 // plainly: what is wrong with its bytes, if anything is, becomes known then. An object in protobuf
 // does not say its kind.
-func (d *decoder) shared(raw []byte, e frames.Encoding) stream.Object {
+func (d *decoder) shared(raw []byte, e frames.Encoding) objects.Object {
 	if d.parts == nil || e != frames.Protobuf {
 		return nil
 	}
@@ -33,7 +34,7 @@ func (d *decoder) shared(raw []byte, e frames.Encoding) stream.Object {
 		whole = d.parts.Decode(p.UnsafePointer(), raw)
 		return nil
 	})
-	o, ok := p.Interface().(stream.Object)
+	o, ok := p.Interface().(objects.Object)
 	if err != nil || !whole || !ok || o.GetName() == "" {
 		return nil
 	}
@@ -42,7 +43,7 @@ func (d *decoder) shared(raw []byte, e frames.Encoding) stream.Object {
 
 // intern lets an object that was decoded plainly share memory, where objects share parts: nobody
 // else has it yet. Where they do not, Compact does that.
-func (d *decoder) intern(o stream.Object) stream.Object {
+func (d *decoder) intern(o objects.Object) objects.Object {
 	if d.parts != nil {
 		d.strings.Object(d.pointer(o), nil, d.typ, true)
 	}

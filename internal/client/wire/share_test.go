@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
-	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
 
@@ -50,7 +50,7 @@ func TestAnObjectThatDoesNotDecodeIsTheSameWhereObjectsShareParts(t *testing.T) 
 		assert.Equal(t, wantErr, err)
 		assert.Equal(t, silent, gotSilent)
 		if want != nil {
-			assert.Equal(t, stream.Fault(want).Error(), stream.Fault(got).Error())
+			assert.Equal(t, objects.Fault(want).Error(), objects.Fault(got).Error())
 			assert.Equal(t, want.GetName(), got.GetName())
 		}
 	}
@@ -58,7 +58,7 @@ func TestAnObjectThatDoesNotDecodeIsTheSameWhereObjectsShareParts(t *testing.T) 
 
 func TestG10WhatObjectsShareIsNotTouchedWhenTheyAreStored(t *testing.T) {
 	d := sharingDecoder()
-	var pods []stream.Object
+	var pods []objects.Object
 	for i := range 10 {
 		p := realistic.Pod(7)
 		p.Name = fmt.Sprint("p", i)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // typedSource lists and watches a resource's objects in their Go type, decoded one by one from the
@@ -39,15 +40,15 @@ func (s *typedSource) Within(namespace string) stream.Source {
 }
 
 // Form is typed, or some fields, with the encoding as soon as it is known.
-func (s *typedSource) Form() stream.Form {
-	e, form := s.came.Load(), stream.Typed
+func (s *typedSource) Form() objects.Form {
+	e, form := s.came.Load(), objects.Typed
 	if s.as != nil {
-		form = stream.Fields
+		form = objects.Fields
 	}
 	if e == nil {
 		return form
 	}
-	return form + stream.Form(" from "+string(*e))
+	return form + objects.Form(" from "+string(*e))
 }
 
 // Lists says how first lists are made.

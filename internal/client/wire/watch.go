@@ -15,6 +15,7 @@ import (
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/engine/stream"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // objectDecoder makes the object of an event. It refuses another kind than that of the resource.
@@ -170,7 +171,7 @@ func (s *restSource) event(e frames.Event) (runtime.Object, error) {
 }
 
 // ofKind returns an error if an object says that it is of another kind than the resource's.
-func ofKind(r stream.Resource, is schema.GroupVersionKind) error {
+func ofKind(r objects.Resource, is schema.GroupVersionKind) error {
 	if is.Kind == "" || is == r.Kind {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // change is queries that take effect together: those that a call has added or replaced. It waits
@@ -126,7 +126,7 @@ func (c *Collector[S]) wholeForRefs(queries []query.Query) []query.Query {
 		for _, ref := range running.Query.Query().Refs {
 			i := slices.IndexFunc(queries, func(q query.Query) bool { return q.Name == ref.Query })
 			if i >= 0 && !ref.Reads(queries[i].Form) {
-				queries[i].Form, queries[i].Transform = stream.Whole, queries[i].WholeTransform
+				queries[i].Form, queries[i].Transform = object.Whole, queries[i].WholeTransform
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/kates-go/kates/internal/base/watchdog"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -374,8 +375,8 @@ type Watch interface {
 	Inspect() Inspection
 	// Names returns the names of the objects that the reader has of a query, in order, and nil if
 	// there is no such query. Examine returns what there is of one of them, or of any other name.
-	Names(query string) []stream.Key
-	Examine(query string, key stream.Key) (Examined, bool)
+	Names(query string) []object.Key
+	Examine(query string, key object.Key) (Examined, bool)
 	// LeftOut returns some of the objects of a query that the reader leaves out, most of them at
 	// most, in order.
 	LeftOut(query string, most int) []snapshot.Invalid

@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // nothing is what a reader of no query has.
 type nothing struct{}
 
-func (nothing) Get(stream.Key) (stream.Object, bool) { return nil, false }
-func (nothing) Keys(func(stream.Key) bool)           {}
+func (nothing) Get(object.Key) (object.Object, bool) { return nil, false }
+func (nothing) Keys(func(object.Key) bool)           {}
 func (nothing) Present() bool                        { return false }
 func (nothing) Close()                               {}
 func (nothing) Shares(any) bool                      { return false }

@@ -137,7 +137,7 @@ func timeOf(at *atomic.Int64) time.Time {
 // Examined is what a watch has of one object.
 type Examined struct {
 	// Shown is what the last snapshot has, nil: nothing. Err says why it is left out.
-	Shown stream.Object
+	Shown object.Object
 	Err   error
 	// Streams are what the streams of the query have.
 	Streams []stream.Examined
@@ -145,7 +145,7 @@ type Examined struct {
 
 // Examine returns what the streams of a query have of an object. It returns false if there is no
 // such query.
-func (c *Collector[S]) Examine(name string, key stream.Key) (Examined, bool) {
+func (c *Collector[S]) Examine(name string, key object.Key) (Examined, bool) {
 	f := c.named(name)
 	if f == nil {
 		return Examined{}, false
@@ -161,13 +161,13 @@ func (c *Collector[S]) Examine(name string, key stream.Key) (Examined, bool) {
 
 // Names returns the names of the objects that the streams of a query show, in order. It returns
 // nil if there is no such query.
-func (c *Collector[S]) Names(name string) []stream.Key {
+func (c *Collector[S]) Names(name string) []object.Key {
 	f := c.named(name)
 	if f == nil {
 		return nil
 	}
-	keys := make([]stream.Key, 0)
-	f.Query.Each("", func(key stream.Key, _ stream.Object) { keys = append(keys, key) })
+	keys := make([]object.Key, 0)
+	f.Query.Each("", func(key object.Key, _ object.Object) { keys = append(keys, key) })
 	slices.SortFunc(keys, object.Compare)
 	return slices.Compact(keys)
 }

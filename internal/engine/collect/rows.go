@@ -17,8 +17,8 @@ type rows struct {
 }
 
 // Convert converts an object for the i-th query of a binding.
-func (r *rows) Convert(b *snapshot.Binding, i int, name string, o stream.Object) snapshot.Row {
-	if err := stream.Fault(o); err != nil {
+func (r *rows) Convert(b *snapshot.Binding, i int, name string, o object.Object) snapshot.Row {
+	if err := object.Fault(o); err != nil {
 		return snapshot.Row{Source: o, Err: err}
 	}
 	value, err := b.Convert(i, o)
@@ -30,7 +30,7 @@ func (r *rows) Convert(b *snapshot.Binding, i int, name string, o stream.Object)
 }
 
 // Show tells the witness, if there is one, that somebody is to get a value.
-func (r *rows) Show(name string, o stream.Object, value any) {
+func (r *rows) Show(name string, o object.Object, value any) {
 	if r.witness != nil {
 		lockorder.CallOut("Options.Witness")
 		r.witness.Shown(name, o, value)
@@ -40,21 +40,21 @@ func (r *rows) Show(name string, o stream.Object, value any) {
 // Same reports whether two objects are one version of one object, in one version of the API, and
 // with the same content. A query may have moved to another version of the API, and then shows
 // that. A list may show one version otherwise than before.
-func (r *rows) Same(shown, o stream.Object) bool {
+func (r *rows) Same(shown, o object.Object) bool {
 	if shown == o {
 		return true
 	}
 	version := o.GetResourceVersion()
 	return coherence.Comparable(version) &&
 		shown.GetResourceVersion() == version && object.UIDOf(shown) == object.UIDOf(o) &&
-		shown.GetObjectKind().GroupVersionKind() == o.GetObjectKind().GroupVersionKind() && stream.LookAlike(shown, o)
+		shown.GetObjectKind().GroupVersionKind() == o.GetObjectKind().GroupVersionKind() && object.LookAlike(shown, o)
 }
 
 // Report logs invalid objects, and calls the user's callback for each. A panic in it affects
 // nothing else.
 func (r *rows) Report(invalid []snapshot.Invalid) {
 	for _, i := range invalid {
-		if stream.Fault(i.Object) == nil {
+		if object.Fault(i.Object) == nil {
 			r.Show(i.Query, i.Object, i.Object) // the user gets it, in an Invalid
 		}
 		log := r.streams.Logger()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Witness is told what one watch hands out, so that a test finds out who writes to it. It reads
@@ -15,13 +15,13 @@ import (
 type Witness interface {
 	// Shown is called before anybody gets a value. It is an object as its query holds it, or was
 	// made of that.
-	Shown(query string, source stream.Object, value any)
+	Shown(query string, source object.Object, value any)
 	// Gone is called when the watch does not show an object any more.
-	Gone(query string, o stream.Object)
+	Gone(query string, o object.Object)
 	// Lent is called before a function of the user gets objects as their query holds them. What it
 	// returns is called when the function has returned, or panicked. One of the objects may be
 	// nil.
-	Lent(to, query string, one, other stream.Object) (returned func())
+	Lent(to, query string, one, other object.Object) (returned func())
 	// Delivered is called when the user gets a snapshot, a turn or an answer, and when a turn
 	// ends.
 	Delivered(Delivery)
@@ -72,7 +72,7 @@ func (r *rows) Hand(d Delivery) {
 }
 
 // Gone tells the witness, if there is one, that an object is shown no more.
-func (r *rows) Gone(query string, o stream.Object) {
+func (r *rows) Gone(query string, o object.Object) {
 	if r.witness != nil {
 		lockorder.CallOut("Options.Witness")
 		r.witness.Gone(query, o)
@@ -81,7 +81,7 @@ func (r *rows) Gone(query string, o stream.Object) {
 
 // Lend tells the witness, if there is one, that a function of the user gets one object, or two.
 // What it returns is called when the function has returned.
-func (r *rows) Lend(to, query string, one, other stream.Object) (returned func()) {
+func (r *rows) Lend(to, query string, one, other object.Object) (returned func()) {
 	if r.witness == nil {
 		return func() {}
 	}
@@ -100,20 +100,20 @@ func (r *rows) witnessed(queries []query.Query) []query.Query {
 		q := &queries[i]
 		name := q.Name
 		if key := q.Key; key != nil {
-			q.Key = func(o stream.Object) []string {
+			q.Key = func(o object.Object) []string {
 				defer r.Lend("the Key function", name, o, nil)()
 				return key(o)
 			}
 		}
 		if signal := q.Signal; signal != nil {
-			q.Signal = func(old, current stream.Object) bool {
+			q.Signal = func(old, current object.Object) bool {
 				defer r.Lend("the Signal function", name, old, current)()
 				return signal(old, current)
 			}
 		}
 		q.Refs = slices.Clone(q.Refs)
 		for j, ref := range q.Refs {
-			q.Refs[j].Names = func(o stream.Object) ([]stream.Key, error) {
+			q.Refs[j].Names = func(o object.Object) ([]object.Key, error) {
 				defer r.Lend("the Refs function", ref.Query, o, nil)()
 				return ref.Names(o)
 			}

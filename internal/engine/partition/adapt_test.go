@@ -10,13 +10,14 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 func TestG7ObjectsOfAQueryThatIsReplacedHaveTheKeysOfTheNewFunction(t *testing.T) {
 	abc(t, Options{}, func(t *testing.T, _ *sim.Server, _ *stream.Set, p *Partitions) {
 		q := keyed("A", "as")
-		q.Key = func(o stream.Object) []string {
+		q.Key = func(o object.Object) []string {
 			switch o.GetName() {
 			case "x":
 				return []string{"b"}
@@ -29,7 +30,7 @@ func TestG7ObjectsOfAQueryThatIsReplacedHaveTheKeysOfTheNewFunction(t *testing.T
 		assert.Equal(t, []string{"a: none y / c", "b: none x y / c"}, turns(t, p))
 		require.NoError(t, p.Replace(t.Context(), q))
 		assert.Empty(t, turns(t, p), "nothing differs")
-		q.Key = func(stream.Object) []string { return []string{"b"} }
+		q.Key = func(object.Object) []string { return []string{"b"} }
 		require.NoError(t, p.Replace(t.Context(), q))
 		assert.Equal(t, []string{"a:  /  gone"}, turns(t, p), "b has what it had, and as many objects of its own")
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -20,7 +21,7 @@ func TestG11ChangedIsClosedThoughTheContextEndsDuringStart(t *testing.T) {
 		sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, _ *sim.Server, streams *stream.Set) {
 			ctx, cancel := context.WithCancel(t.Context())
 			q := sim.Query("B", "bs")
-			q.Resolve = func(context.Context) (stream.Resource, error) {
+			q.Resolve = func(context.Context) (object.Resource, error) {
 				go func() {
 					for range n % 100 {
 						runtime.Gosched()

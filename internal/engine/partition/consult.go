@@ -1,6 +1,6 @@
 package partition
 
-import "github.com/kates-go/kates/internal/engine/stream"
+import "github.com/kates-go/kates/internal/object"
 
 // meanwhile is the change of an object since the turn of a partition began.
 type meanwhile struct {
@@ -39,14 +39,14 @@ func (sh *share) note(s moved) {
 	case m.old.seen() == m.now.seen(): // no change since the turn began
 		delete(sh.meanwhile, s.key)
 	case sh.meanwhile == nil:
-		sh.meanwhile = map[stream.Key]meanwhile{s.key: m}
+		sh.meanwhile = map[object.Key]meanwhile{s.key: m}
 	default:
 		sh.meanwhile[s.key] = m
 	}
 }
 
 // signal notes that the changes of some objects since the turn began are worth a signal.
-func (sh *share) signal(keys map[stream.Key]bool) {
+func (sh *share) signal(keys map[object.Key]bool) {
 	for key, m := range sh.meanwhile {
 		if keys[key] {
 			m.signal = true
@@ -70,7 +70,7 @@ func (sh *share) reread(s moved) bool {
 	case b.seen == now:
 		delete(sh.dirty, s.key)
 	case sh.dirty == nil:
-		sh.dirty = map[stream.Key]before{s.key: b}
+		sh.dirty = map[object.Key]before{s.key: b}
 	default:
 		sh.dirty[s.key] = b
 	}
@@ -109,7 +109,7 @@ func (s *scheduler) unread(part *partition) {
 }
 
 // changedReads calls add with the differences from what the last turn has read, in no order.
-func (sh *share) changedReads(ix *index, add func(key stream.Key, old, now stream.Object)) {
+func (sh *share) changedReads(ix *index, add func(key object.Key, old, now object.Object)) {
 	for key, b := range sh.dirty {
 		add(key, b.shown, sh.reads.of(key, ix.objects[key].source()))
 	}

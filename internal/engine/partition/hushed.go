@@ -1,14 +1,14 @@
 package partition
 
-import "github.com/kates-go/kates/internal/engine/stream"
+import "github.com/kates-go/kates/internal/object"
 
 // hushed are, for each object of a field, the partitions for which it has changed since their last
 // turn, though that was worth no signal. It may turn out to be worth one. By then the object may
 // have moved on: where it is says nothing of where it was. The scheduler's lock guards it.
-type hushed map[stream.Key]map[*partition]bool
+type hushed map[object.Key]map[*partition]bool
 
 // note notes whether there is such a change of an object for a partition.
-func (h hushed) note(key stream.Key, part *partition, is bool) {
+func (h hushed) note(key object.Key, part *partition, is bool) {
 	if !is {
 		if delete(h[key], part); len(h[key]) == 0 {
 			delete(h, key)
@@ -23,7 +23,7 @@ func (h hushed) note(key stream.Key, part *partition, is bool) {
 
 // heed activates a partition for the change of an object in the i-th field, if that is worth a
 // signal. Called with mu held.
-func (s *scheduler) heed(part *partition, i int, key stream.Key, signal bool, r reach) {
+func (s *scheduler) heed(part *partition, i int, key object.Key, signal bool, r reach) {
 	if signal {
 		s.activate(part, r)
 		return
@@ -47,7 +47,7 @@ func (s *scheduler) told(part *partition) {
 
 // signal activates the partitions for which one of these objects of the i-th field has changed:
 // that was worth a signal after all.
-func (s *scheduler) signal(i int, keys map[stream.Key]bool, r reach) {
+func (s *scheduler) signal(i int, keys map[object.Key]bool, r reach) {
 	if len(keys) == 0 {
 		return
 	}
@@ -65,10 +65,10 @@ func (s *scheduler) signal(i int, keys map[stream.Key]bool, r reach) {
 }
 
 // quiet returns the objects of the i-th field whose changes were worth no signal.
-func (s *scheduler) quiet(i int) map[stream.Key]bool {
+func (s *scheduler) quiet(i int) map[object.Key]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make(map[stream.Key]bool)
+	all := make(map[object.Key]bool)
 	for e := range s.agenda.running() {
 		for key := range s.parts[e.key].shares[i].meanwhile {
 			all[key] = true

@@ -3,7 +3,6 @@ package partition
 import (
 	"maps"
 
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -11,7 +10,7 @@ import (
 // index has all objects of a query by name, in place of one table. It belongs to the reader's
 // turn; others read it with the lock of the indexes held.
 type index struct {
-	objects map[stream.Key]*placed
+	objects map[object.Key]*placed
 	shared  *snapshot.Table // of objects that belong to all partitions
 	common  bool            // an object of the query belongs to all partitions, or did once
 	invalid int
@@ -19,10 +18,10 @@ type index struct {
 	spans   bool // the keys of a map have the namespace
 }
 
-func newIndex() *index { return &index{objects: make(map[stream.Key]*placed)} }
+func newIndex() *index { return &index{objects: make(map[object.Key]*placed)} }
 
 // Get returns the object that turns are made from.
-func (ix *index) Get(key stream.Key) (stream.Object, bool) {
+func (ix *index) Get(key object.Key) (object.Object, bool) {
 	p, had := ix.objects[key]
 	if !had {
 		return nil, false
@@ -31,13 +30,13 @@ func (ix *index) Get(key stream.Key) (stream.Object, bool) {
 }
 
 // Keys calls yield with every key.
-func (ix *index) Keys(yield func(stream.Key) bool) { maps.Keys(ix.objects)(yield) }
+func (ix *index) Keys(yield func(object.Key) bool) { maps.Keys(ix.objects)(yield) }
 
 // Present reports whether snapshots have the field.
 func (ix *index) Present() bool { return ix.present }
 
 // shows reports whether turns show an object.
-func (ix *index) shows(o stream.Object) bool {
+func (ix *index) shows(o object.Object) bool {
 	p := ix.objects[object.KeyOf(o)]
 	return p != nil && p.row.Value == snapshot.Value(o)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/collect"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -56,7 +55,7 @@ func (x *indexes) invalidIn(ix *index) int {
 
 // contain reports whether o is a value of an index, or within a slice that all partitions share.
 func (x *indexes) contain(o any) bool {
-	object, ok := o.(stream.Object)
+	object, ok := o.(object.Object)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.ContainsFunc(x.fields, func(f *field) bool {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/kates-go/kates/internal/engine/collect"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -24,13 +23,13 @@ func (p *Partitions) Inspect() collect.Inspection {
 
 // Names returns the names of the objects of a query that turns are made from, in order. It returns
 // nil if there is no such query.
-func (p *Partitions) Names(query string) []stream.Key {
+func (p *Partitions) Names(query string) []object.Key {
 	f := p.named(query)
 	if f == nil {
 		return nil
 	}
 	p.indexes.mu.Lock()
-	keys := slices.AppendSeq(make([]stream.Key, 0, len(f.Shown.objects)), f.Shown.Keys)
+	keys := slices.AppendSeq(make([]object.Key, 0, len(f.Shown.objects)), f.Shown.Keys)
 	p.indexes.mu.Unlock()
 	slices.SortFunc(keys, object.Compare)
 	return keys
@@ -38,7 +37,7 @@ func (p *Partitions) Names(query string) []stream.Key {
 
 // Examine returns what there is of an object of a query. It returns false if there is no such
 // query.
-func (p *Partitions) Examine(query string, key stream.Key) (collect.Examined, bool) {
+func (p *Partitions) Examine(query string, key object.Key) (collect.Examined, bool) {
 	f := p.named(query)
 	e, ok := p.collector.Examine(query, key)
 	if f == nil || !ok {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -34,7 +33,7 @@ func (o *placed) in(key string) bool { return o != nil && o.every || o.owned(key
 func (o *placed) shared() bool { return o != nil && o.every }
 
 // source returns the object if its partitions show it.
-func (o *placed) source() stream.Object {
+func (o *placed) source() object.Object {
 	if o == nil || !o.row.Shown() {
 		return nil
 	}
@@ -43,7 +42,7 @@ func (o *placed) source() stream.Object {
 
 // seen returns the object if a look-up tells it from an absent one: its partitions show it, or it
 // is invalid.
-func (o *placed) seen() stream.Object {
+func (o *placed) seen() object.Object {
 	if o == nil || o.row.Excluded {
 		return nil
 	}
@@ -52,14 +51,14 @@ func (o *placed) seen() stream.Object {
 
 // moved is the change of one object.
 type moved struct {
-	key      stream.Key
+	key      object.Key
 	old, now *placed // nil where there is none
 	signal   bool    // worth a signal
 }
 
 // unmoved returns the keys worth a signal that do not move now: an earlier batch had their
 // change.
-func unmoved(signals map[stream.Key]bool, moves []moved) (keys []stream.Key) {
+func unmoved(signals map[object.Key]bool, moves []moved) (keys []object.Key) {
 	if len(signals) == 0 {
 		return nil
 	}
@@ -76,9 +75,9 @@ func (p *Partitions) moves(i int, b query.Batch) (all []moved) {
 	f := p.indexes.fields[i]
 	ix, key := f.Shown, f.Query.Query()
 	differ := b.NewHistory || b.Reshaped
-	var there map[stream.Key]bool
+	var there map[object.Key]bool
 	if b.Whole {
-		there = make(map[stream.Key]bool, len(b.Changes))
+		there = make(map[object.Key]bool, len(b.Changes))
 	}
 	for _, c := range b.Changes {
 		old := ix.objects[c.Key]
@@ -115,7 +114,7 @@ func (p *Partitions) moves(i int, b query.Batch) (all []moved) {
 
 // rekeyed finds the partitions of an object anew, whose query may have another key function: that
 // may read what the former query did not hold. It returns nil if they are the same.
-func (p *Partitions) rekeyed(i int, q query.Query, o stream.Object, old *placed) *placed {
+func (p *Partitions) rekeyed(i int, q query.Query, o object.Object, old *placed) *placed {
 	now := p.placedOf(i, q, o, old)
 	fault := (now.row.Err != nil) != (old.row.Err != nil)
 	if !fault && now.every == old.every && slices.Equal(now.keys, old.keys) {
@@ -131,10 +130,10 @@ var theKeyFunction = "the Key function"
 
 // placedOf finds the partitions of an object. If they cannot be known, the object is invalid and
 // keeps those that it had.
-func (p *Partitions) placedOf(i int, q query.Query, o stream.Object, old *placed) *placed {
+func (p *Partitions) placedOf(i int, q query.Query, o object.Object, old *placed) *placed {
 	var keys []string
 	f := q.Key
-	every, err := f == nil, stream.Fault(o)
+	every, err := f == nil, object.Fault(o)
 	if f != nil && err == nil {
 		p.collector.Doing(&theKeyFunction)
 		keys, every, err = keysOf(f, o)
@@ -143,7 +142,7 @@ func (p *Partitions) placedOf(i int, q query.Query, o stream.Object, old *placed
 	switch {
 	case err != nil:
 		left := &placed{row: snapshot.Row{Source: o, Err: err}, every: f == nil}
-		if m := stream.FaultMetadata(o); q.KeyOfMetadata && m != nil {
+		if m := object.FaultMetadata(o); q.KeyOfMetadata && m != nil {
 			if keys, every, err := keysOf(f, m); err == nil {
 				left.keys, left.every = keys, every
 				return left
@@ -160,7 +159,7 @@ func (p *Partitions) placedOf(i int, q query.Query, o stream.Object, old *placed
 }
 
 // keysOf asks the user's function.
-func keysOf(f query.KeyFunc, o stream.Object) (keys []string, every bool, err error) {
+func keysOf(f query.KeyFunc, o object.Object) (keys []string, every bool, err error) {
 	err = guard.Named("the key function panicked", func() error {
 		keys = slices.Clone(f(o))
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -35,7 +36,7 @@ func TestG2AKeyHasATurnForWhatTurnsOutToBeWorthItThoughTheObjectHasMovedOnQuietl
 				}
 				p := partitioned(t, streams, Options{Options: collect.Options{QuietOwnWrites: true}}, keyed("A", "as"))
 				require.Equal(t, []string{"a: x y / ", "b: z / "}, turns(t, p))
-				w := streams.Begin(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "x"})
+				w := streams.Begin(sim.Resource("as"), object.Key{Namespace: "ns", Name: "x"})
 				s.Relabel("x", "k", "b")
 				require.Nil(t, turn(t, p))
 				require.NoError(t, p.Refresh(t.Context()))
@@ -67,7 +68,7 @@ func TestG2AKeyHasATurnForWhatItHasReadThatTurnsOutToBeWorthItThoughItHasChanged
 					}
 				}
 				end("first")
-				w := streams.Begin(sim.Resource("ls"), stream.Key{Namespace: "ns", Name: "there"})
+				w := streams.Begin(sim.Resource("ls"), object.Key{Namespace: "ns", Name: "there"})
 				s.Create("ls", labelled("another"))
 				synctest.Wait()
 				require.NoError(t, p.Refresh(t.Context()))
@@ -93,7 +94,7 @@ func TestG2AKeyHasATurnForWhatTurnsOutToBeWorthItThoughAListComesBeforeThat(t *t
 		}
 		p := partitioned(t, streams, Options{Options: collect.Options{QuietOwnWrites: true}}, keyed("A", "as"))
 		require.Equal(t, []string{"a: x y / ", "b: z / "}, turns(t, p))
-		w := streams.Begin(sim.Resource("as"), stream.Key{Namespace: "ns", Name: "x"})
+		w := streams.Begin(sim.Resource("as"), object.Key{Namespace: "ns", Name: "x"})
 		s.Relabel("x", "k", "b")
 		require.Nil(t, turn(t, p))
 		require.NoError(t, p.Refresh(t.Context()))

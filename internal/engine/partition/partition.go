@@ -3,7 +3,6 @@ package partition
 import (
 	"slices"
 
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -53,19 +52,19 @@ type share struct {
 	own   int  // how many objects have the key
 	spans bool // as the index had it when the table was made
 	// dirty: changes since the last turn; of a look-up, of what that turn has read.
-	dirty map[stream.Key]before
+	dirty map[object.Key]before
 
 	// Of a look-up, dirty too is guarded by the scheduler's lock:
 	reads     *reads // by the last turn that ended
 	reading   *reads // by the turn that runs; set before its worker has it
-	meanwhile map[stream.Key]meanwhile
+	meanwhile map[object.Key]meanwhile
 }
 
 // before is an object as the last turn showed it.
 type before struct {
 	in    bool          // the partition had it
-	shown stream.Object // nil if it was not there, or invalid
-	seen  stream.Object // of a look-up: nil only if it was not there
+	shown object.Object // nil if it was not there, or invalid
+	seen  object.Object // of a look-up: nil only if it was not there
 }
 
 // touch notes a move in the i-th field.
@@ -83,7 +82,7 @@ func (p *partition) touch(i int, s moved) {
 	case !b.in && !is: // no change since the last turn
 		delete(sh.dirty, s.key)
 	case sh.dirty == nil:
-		sh.dirty = map[stream.Key]before{s.key: b}
+		sh.dirty = map[object.Key]before{s.key: b}
 	default:
 		sh.dirty[s.key] = b
 	}
@@ -104,7 +103,7 @@ func (sh *share) changes(p *partition, ix *index) []snapshot.Change {
 
 // diffs returns the differences from the last turn, in key order.
 func (sh *share) diffs(p *partition, ix *index, gone, looked bool) (all []snapshot.Diff) {
-	add := func(key stream.Key, old, now stream.Object) {
+	add := func(key object.Key, old, now object.Object) {
 		if old != now {
 			all = append(all, snapshot.Diff{Key: key, Old: old, New: now})
 		}
@@ -119,7 +118,7 @@ func (sh *share) diffs(p *partition, ix *index, gone, looked bool) (all []snapsh
 }
 
 // changed calls add with the differences of the partition's objects, in no order.
-func (sh *share) changed(p *partition, ix *index, gone bool, add func(key stream.Key, old, now stream.Object)) {
+func (sh *share) changed(p *partition, ix *index, gone bool, add func(key object.Key, old, now object.Object)) {
 	for key, b := range sh.dirty {
 		if now := ix.objects[key]; now.in(p.key) && !gone {
 			add(key, b.shown, now.source())

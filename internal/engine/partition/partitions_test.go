@@ -17,11 +17,12 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // byLabel reads keys from a label: k=a.b, or "every".
-func byLabel(o stream.Object) []string {
+func byLabel(o object.Object) []string {
 	switch k := o.GetLabels()["k"]; k {
 	case "":
 		return nil

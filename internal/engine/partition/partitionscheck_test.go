@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -148,7 +148,7 @@ func (m *partModel) content(c *nextCall, k *partTruth) (got map[string]string, e
 			got[name+u.GetName()] = versionOf(u)
 			if id := name + u.GetName() + versionOf(u); m.shown[id] == nil {
 				m.shown[id] = u
-			} else if m.shown[id] != stream.Object(u) {
+			} else if m.shown[id] != object.Object(u) {
 				return nil, fmt.Errorf("G10: %s: another pointer for %s", t.Key, id)
 			}
 		}
@@ -161,7 +161,7 @@ func (m *partModel) content(c *nextCall, k *partTruth) (got map[string]string, e
 	}
 	for i, resource := range partResources {
 		for _, name := range partNames {
-			id, object := modelFields[i]+name, storedKey{resource, stream.Key{Namespace: "ns", Name: name}}
+			id, object := modelFields[i]+name, storedKey{resource, object.Key{Namespace: "ns", Name: name}}
 			least := max(c.least[object], k.since[id])
 			moment, ok := m.Moment(resource, object.Key, least, func(u *unstructured.Unstructured) bool {
 				return t.wants(resource, u) == got[id]

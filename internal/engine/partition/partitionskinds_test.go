@@ -10,22 +10,21 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/kates-go/kates/internal/test/suite/sim"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // inSpaces narrows a query to the namespaces of a team.
 func inSpaces(t *testing.T, q query.Query) query.Query {
 	selector, err := labels.Parse("team=a")
 	require.NoError(t, err)
-	q.Spaces = &query.Spaces{Labels: selector, Resolve: func(context.Context) (stream.Resource, error) {
+	q.Spaces = &query.Spaces{Labels: selector, Resolve: func(context.Context) (object.Resource, error) {
 		r := sim.Resource("namespaces")
 		r.Namespaced = false
 		return r, nil
@@ -58,7 +57,7 @@ func TestG7WhatLeftAndIsBackUnseenIsNoTurn(t *testing.T) {
 		assert.Len(t, next.Differences, 1)
 		assert.True(t, streams.Shares(next.Snapshot.(*two).A[1]))
 		next.Done(nil)
-		s.Put("namespaces", stream.Key{Name: "n2"}, nil)
+		s.Put("namespaces", object.Key{Name: "n2"}, nil)
 		assert.Equal(t, []string{"a: x / ", "b: z / "}, turns(t, p), "a namespace goes")
 	})
 }
@@ -116,7 +115,7 @@ type appearing struct {
 func appears(t *testing.T, resource string, f func(t *testing.T, s *sim.Server, streams *stream.Set, kind *appearing)) {
 	kind := &appearing{resource: resource}
 	kind.namespaced.Store(true)
-	config := stream.Config{StreamLists: true, KindPoll: time.Minute, Gone: func(context.Context, stream.Resource, string, error) bool { return !kind.served.Load() }}
+	config := stream.Config{StreamLists: true, KindPoll: time.Minute, Gone: func(context.Context, object.Resource, string, error) bool { return !kind.served.Load() }}
 	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		kind.s = s
 		kind.serve(false)

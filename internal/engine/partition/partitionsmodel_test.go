@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/loops/attempts"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -49,7 +50,7 @@ type partModel struct {
 	keys   map[string]*partTruth
 	// the wanted content when the partitions last took in changes
 	taken map[string]map[string]string
-	shown map[string]stream.Object // by name, UID and version
+	shown map[string]object.Object // by name, UID and version
 }
 
 // partTruth is what the test knows about a key.
@@ -87,7 +88,7 @@ func TestModelG4G5G6G7G9PartitionsAreTheModels(t *testing.T) {
 }
 
 func runPartScript(s partScript, taken func()) error {
-	m := &partModel{script: s, keys: map[string]*partTruth{}, shown: map[string]stream.Object{}}
+	m := &partModel{script: s, keys: map[string]*partTruth{}, shown: map[string]object.Object{}}
 	m.resources, m.names, m.written = partResources, partNames, map[storedKey]int{}
 	m.Server = sim.New()
 	m.Streams = stream.New(stream.Config{Source: sim.Plain(m.Source), StreamLists: true, Points: m.gates.Reached})
@@ -126,7 +127,7 @@ func runPartScript(s partScript, taken func()) error {
 }
 
 // partKey returns the keys of an object.
-func partKey(o stream.Object) []string {
+func partKey(o object.Object) []string {
 	u := o.(*unstructured.Unstructured)
 	if broken, _, _ := unstructured.NestedBool(u.Object, "spec", "broken"); broken {
 		panic("a bug")
@@ -169,7 +170,7 @@ func (m *partModel) write(s sim.Step) {
 		m.Delay = func(string) time.Duration { return sim.ModelPauses[s.C%4] }
 		m.Mu.Unlock()
 	}
-	old := m.Now[resource][stream.Key{Namespace: "ns", Name: name}]
+	old := m.Now[resource][object.Key{Namespace: "ns", Name: name}]
 	var u *unstructured.Unstructured
 	if old == nil || s.C%5 != 0 {
 		u = sim.Thing(name)

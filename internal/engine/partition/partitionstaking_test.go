@@ -14,6 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -23,7 +24,7 @@ func TestG4AKeyThatIsActivatedWhileAnotherWorkerTakesThingsInHasWhatWasWrittenBe
 			abc(t, Options{}, func(t *testing.T, s *sim.Server, streams *stream.Set, _ *Partitions) {
 				meanwhile := func() {}
 				q := keyed("A", "as")
-				q.Key = func(o stream.Object) []string {
+				q.Key = func(o object.Object) []string {
 					meanwhile()
 					return byLabel(o)
 				}
@@ -49,7 +50,7 @@ func TestG4ATurnHasWhatTheTurnOfAnotherKeyWroteThatEndedWhileThingsWereTakenIn(t
 	abc(t, Options{}, func(t *testing.T, s *sim.Server, streams *stream.Set, _ *Partitions) {
 		meanwhile := func() {}
 		q := keyed("A", "as")
-		q.Key = func(o stream.Object) []string {
+		q.Key = func(o object.Object) []string {
 			meanwhile()
 			return byLabel(o)
 		}
@@ -172,7 +173,7 @@ func TestG2AKeyThatCameQuietlyHasATurnForWhatTurnsOutToBeWorthIt(t *testing.T) {
 		require.Nil(t, turn(t, p))
 		sim.NewClient(s, streams).Put("as", sim.Thing("y", "k", "a"), 0)
 		require.Nil(t, turn(t, p))
-		w := streams.Begin(sim.Resource("bs"), stream.Key{Namespace: "ns", Name: "c"})
+		w := streams.Begin(sim.Resource("bs"), object.Key{Namespace: "ns", Name: "c"})
 		s.Create("bs", sim.Thing("c"))
 		require.Nil(t, turn(t, p))
 		require.NoError(t, p.Refresh(t.Context()))
@@ -200,7 +201,7 @@ func TestG2AKeyThatCameQuietlyHasATurnForADeletionThatTurnsOutToBeWorthIt(t *tes
 				require.Nil(t, turn(t, p))
 				sim.NewClient(s, streams).Put("as", sim.Thing("y", "k", "a"), 0)
 				require.Nil(t, turn(t, p))
-				w := streams.Begin(sim.Resource("bs"), stream.Key{Namespace: "ns", Name: "c"})
+				w := streams.Begin(sim.Resource("bs"), object.Key{Namespace: "ns", Name: "c"})
 				c.change(s)
 				require.Nil(t, turn(t, p))
 				require.NoError(t, p.Refresh(t.Context()))

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/internal/base/lockorder"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // reads are the look-ups of a turn in one field. They are the turn's [snapshot.Recorder] until it
@@ -14,21 +14,21 @@ import (
 type reads struct {
 	mu       lockorder.Mutex[lockorder.Reads]
 	over     bool
-	names    map[stream.Key]bool
+	names    map[object.Key]bool
 	selected map[selected]labels.Selector
 }
 
 // selected identifies a look-up by selector: equal values select the same objects.
 type selected struct{ namespace, selector string }
 
-func (r *reads) Named(key stream.Key) {
+func (r *reads) Named(key object.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.over {
 		return
 	}
 	if r.names == nil {
-		r.names = make(map[stream.Key]bool)
+		r.names = make(map[object.Key]bool)
 	}
 	r.names[key] = true
 }
@@ -64,7 +64,7 @@ func (r *reads) end() {
 
 // of returns the object if the turn has read it, else nil. Nil reads have read nothing. Called
 // after the end.
-func (r *reads) of(key stream.Key, o stream.Object) stream.Object {
+func (r *reads) of(key object.Key, o object.Object) object.Object {
 	switch {
 	case r == nil || o == nil:
 		return nil
@@ -82,7 +82,7 @@ func (r *reads) of(key stream.Key, o stream.Object) stream.Object {
 // readers are the partitions that have read one field, by what they have read. An event costs
 // something only for partitions that have read its object. Guarded by the scheduler's lock.
 type readers struct {
-	names    map[stream.Key]map[*partition]bool
+	names    map[object.Key]map[*partition]bool
 	selected map[string]map[string]*sought // by namespace and selector
 }
 
@@ -93,7 +93,7 @@ type sought struct {
 }
 
 func newReaders() *readers {
-	return &readers{names: make(map[stream.Key]map[*partition]bool), selected: make(map[string]map[string]*sought)}
+	return &readers{names: make(map[object.Key]map[*partition]bool), selected: make(map[string]map[string]*sought)}
 }
 
 // enter notes what a partition has read.
@@ -160,7 +160,7 @@ func (rs *readers) concerned(s moved) map[*partition]bool {
 // selecting returns the selections that selected the object before the move, or select it now.
 func (rs *readers) selecting(s moved) (found []*sought) {
 	old, now := s.old.seen(), s.now.seen()
-	matches := func(selector labels.Selector, o stream.Object) bool {
+	matches := func(selector labels.Selector, o object.Object) bool {
 		return o != nil && selector.Matches(labels.Set(o.GetLabels()))
 	}
 	namespaces := []string{"", s.key.Namespace}

@@ -16,6 +16,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -121,7 +122,7 @@ func TestG2WhatChangesAfterItWasReadInATurnActivatesTheKeyAgain(t *testing.T) {
 				}
 				if when == "by an own write" {
 					u := sim.Thing("there")
-					u.SetUID(s.Now["ls"][stream.Key{Namespace: "ns", Name: "there"}].GetUID())
+					u.SetUID(s.Now["ls"][object.Key{Namespace: "ns", Name: "there"}].GetUID())
 					sim.NewClient(s, streams).Put("ls", u, 0)
 				} else {
 					s.Remove("ls", "there")
@@ -255,6 +256,6 @@ func TestAChangeOfWhatIsLookedUpCostsNothingForPartitionsThatHaveNotReadIt(t *te
 		for key, part := range p.scheduler.parts {
 			assert.Equal(t, key == "k7", len(part.shares[1].dirty) > 0, key)
 		}
-		assert.Len(t, p.scheduler.readers[1].concerned(moved{key: stream.Key{Namespace: "ns", Name: "of-k7"}}), 1)
+		assert.Len(t, p.scheduler.readers[1].concerned(moved{key: object.Key{Namespace: "ns", Name: "of-k7"}}), 1)
 	})
 }

@@ -47,7 +47,7 @@ type readModel struct {
 type readTurn struct {
 	*Turn
 	at   map[string]string                         // versions of the key's objects
-	seen map[stream.Key]*unstructured.Unstructured // that can be looked up
+	seen map[object.Key]*unstructured.Unstructured // that can be looked up
 	read map[string]string                         // the results by what it looked up
 }
 
@@ -141,7 +141,7 @@ func (m *readModel) write(s sim.Step) {
 	}
 	name := []string{"x", "y", "z"}[s.B%3]
 	byUs := s.C%2 == 0
-	old := m.Now[resource][stream.Key{Namespace: "ns", Name: name}]
+	old := m.Now[resource][object.Key{Namespace: "ns", Name: name}]
 	if byUs && s.C%3 != 0 {
 		m.commitGate(name, s)
 	}
@@ -184,7 +184,7 @@ func (m *readModel) returned(c *nextCall) (bool, error) {
 		k = &readTruth{part: turn.part, seen: map[storedKey]int{}}
 		m.keys[turn.Key] = k
 	}
-	t := &readTurn{Turn: turn, at: map[string]string{}, seen: map[stream.Key]*unstructured.Unstructured{}, read: map[string]string{}}
+	t := &readTurn{Turn: turn, at: map[string]string{}, seen: map[object.Key]*unstructured.Unstructured{}, read: map[string]string{}}
 	if err := m.content(c, t); err != nil {
 		return false, err
 	}
@@ -209,7 +209,7 @@ func (m *readModel) returned(c *nextCall) (bool, error) {
 // content notes what a turn shows. Each object is as it was at a version of the server: no earlier
 // than Next must show, and than a turn showed before.
 func (m *readModel) content(c *nextCall, t *readTurn) error {
-	own := map[stream.Key]*unstructured.Unstructured{}
+	own := map[object.Key]*unstructured.Unstructured{}
 	for _, u := range t.Snapshot.(*referring).A {
 		own[object.KeyOf(u)] = u
 		t.at[u.GetName()] = sim.VersionOf(u)
@@ -276,7 +276,7 @@ func (m *readModel) objectsOf(key string) map[string]string {
 	return all
 }
 
-func (m *readModel) lookable() map[stream.Key]*unstructured.Unstructured {
+func (m *readModel) lookable() map[object.Key]*unstructured.Unstructured {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
 	return maps.Clone(m.Now["ls"])
@@ -299,9 +299,9 @@ func lookFor(what string, get func(string, string) (*unstructured.Unstructured, 
 }
 
 // serverSays returns what the server would answer.
-func serverSays(objects map[stream.Key]*unstructured.Unstructured, what string) string {
+func serverSays(objects map[object.Key]*unstructured.Unstructured, what string) string {
 	return lookFor(what, func(namespace, name string) (*unstructured.Unstructured, bool) {
-		u := objects[stream.Key{Namespace: namespace, Name: name}]
+		u := objects[object.Key{Namespace: namespace, Name: name}]
 		return u, u != nil
 	}, func(namespace string, s labels.Selector) (all []*unstructured.Unstructured) {
 		for _, key := range slices.SortedFunc(maps.Keys(objects), object.Compare) {
@@ -314,7 +314,7 @@ func serverSays(objects map[stream.Key]*unstructured.Unstructured, what string) 
 }
 
 // differs reports whether a look-up would have another result now.
-func differs(read map[string]string, now map[stream.Key]*unstructured.Unstructured) bool {
+func differs(read map[string]string, now map[object.Key]*unstructured.Unstructured) bool {
 	for what, was := range read {
 		if serverSays(now, what) != was {
 			return true

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -87,7 +88,7 @@ func (m *replacedModel) queries(s sim.Step) (all []query.Query) {
 		q := sim.Query(modelFields[i], resource)
 		q.Namespaces = replacedSpaces[(s.A+i*s.B)%len(replacedSpaces)]
 		label := replacedKeys[(s.C+i*s.A)%len(replacedKeys)]
-		q.Key = func(o stream.Object) []string { return labelled(o, label) }
+		q.Key = func(o object.Object) []string { return labelled(o, label) }
 		q.Kind = fmt.Sprintf("%s #%d", label, m.calls)
 		all = append(all, q)
 	}
@@ -109,7 +110,7 @@ func (m *replacedModel) do(s sim.Step) error {
 	resource, namespace, name := partResources[s.A%3], []string{"ns", "other"}[s.B%2], partNames[s.C%2]
 	switch {
 	case s.Op < 45:
-		key := stream.Key{Namespace: namespace, Name: name}
+		key := object.Key{Namespace: namespace, Name: name}
 		if m.Now[resource][key] != nil && s.C%5 == 0 {
 			m.Put(resource, key, nil)
 			return nil
@@ -213,7 +214,7 @@ func (m *replacedModel) check(t *Turn) error {
 	return nil
 }
 
-func idOf(field int, o stream.Object) string {
+func idOf(field int, o object.Object) string {
 	return modelFields[field] + " " + o.GetNamespace() + "/" + o.GetName()
 }
 

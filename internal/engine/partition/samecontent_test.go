@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -24,7 +25,7 @@ func TestG6AnObjectGoesToTheKeysThatAListOfTheSameVersionGivesIt(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		s.Create("as", sim.Thing("x"))
 		q := sim.Query("A", "as")
-		q.Key = func(o stream.Object) []string { return []string{fmt.Sprint("schema-", sim.SchemaOf(o))} }
+		q.Key = func(o object.Object) []string { return []string{fmt.Sprint("schema-", sim.SchemaOf(o))} }
 		p := partitioned(t, streams, Options{}, q, keyed("B", "bs"))
 		defer p.Close()
 		require.Equal(t, []string{"schema-0"}, keysOfTurns(t, p, nil))

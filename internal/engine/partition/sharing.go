@@ -9,7 +9,6 @@ import (
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -206,4 +205,4 @@ func (s *scheduler) locate(by shardrange.Field, m moved) {
 	}
 }
 
-func controllerOf(o stream.Object) *metav1.OwnerReference { return metav1.GetControllerOfNoCopy(o) }
+func controllerOf(o object.Object) *metav1.OwnerReference { return metav1.GetControllerOfNoCopy(o) }

@@ -11,10 +11,11 @@ import (
 	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
-func byNamespace(o stream.Object) []string { return []string{o.GetNamespace()} }
+func byNamespace(o object.Object) []string { return []string{o.GetNamespace()} }
 
 // spaced is a query whose objects are divided by namespace.
 func spaced(name, resource string) query.Query {
@@ -93,7 +94,7 @@ func TestG10WhatStaysInAShareIsTheSamePointerInBothStreams(t *testing.T) {
 	inShares(t, func(t *testing.T, _ *sim.Server, _ *stream.Set, p *Partitions) {
 		takeShare(t, p, "n0", "n1")
 		require.Len(t, turns(t, p), 2)
-		key := stream.Key{Namespace: "n1", Name: "x"}
+		key := object.Key{Namespace: "n1", Name: "x"}
 		before := p.indexes.fields[0].Shown.objects[key].row.Source
 		takeShare(t, p, "n1", "n2")
 		require.Len(t, turns(t, p), 2)
@@ -107,8 +108,8 @@ func TestG10WhatStaysInAShareIsTheSamePointerInBothStreams(t *testing.T) {
 func TestAQueryThatOthersNameStaysWhole(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		naming, named := spaced("A", "as"), spaced("B", "bs")
-		named.Refs = []query.Ref{{Query: "A", Names: func(o stream.Object) ([]stream.Key, error) {
-			return []stream.Key{{Namespace: "n1", Name: o.GetName()}}, nil
+		named.Refs = []query.Ref{{Query: "A", Names: func(o object.Object) ([]object.Key, error) {
+			return []object.Key{{Namespace: "n1", Name: o.GetName()}}, nil
 		}}}
 		s.Create("as", sim.In("n0", "x"))
 		s.Create("bs", sim.In("n1", "x"))

@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -87,7 +88,7 @@ func runShared(steps []sim.Step, taken func()) error {
 
 func (m *sharedModel) do(s sim.Step) error {
 	resource, namespace := partResources[s.A%3], modelSpaces[s.B%4]
-	key := stream.Key{Namespace: namespace, Name: partNames[s.C%2]}
+	key := object.Key{Namespace: namespace, Name: partNames[s.C%2]}
 	switch {
 	case s.Op < 20 && m.Now[resource][key] != nil && s.C%3 == 0:
 		m.Server.Put(resource, key, nil)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/engine/collect"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -89,7 +88,7 @@ func (t *Turn) end(outcome func(*scheduler, *partition)) {
 // Only returns the value of a query's field with those of the key's own objects for which keep
 // returns true. If that is all of them, it is the snapshot's value. It is nil if the key has no
 // objects of its own. Only must be called before the turn ends.
-func (t *Turn) Only(query string, keep func(stream.Object) bool) any {
+func (t *Turn) Only(query string, keep func(object.Object) bool) any {
 	i, table := t.table(query)
 	if table == nil {
 		return nil
@@ -109,7 +108,7 @@ func (t *Turn) Only(query string, keep func(stream.Object) bool) any {
 
 // First returns the object that the first element of a query's field was made of, among the key's
 // own; nil if there is none. It must be called before the turn ends.
-func (t *Turn) First(query string) stream.Object {
+func (t *Turn) First(query string) object.Object {
 	_, table := t.table(query)
 	if table == nil {
 		return nil

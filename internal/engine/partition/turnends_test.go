@@ -13,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -64,14 +65,14 @@ func TestOnlyIsTheFieldWithWhatPassesAndTheVerySameIfAllDo(t *testing.T) {
 		s.Touch("as", "x", 1)
 		now := turn(t, p)
 		snap := now.Snapshot.(*two)
-		all := now.Only("A", func(stream.Object) bool { return true })
+		all := now.Only("A", func(object.Object) bool { return true })
 		assert.Equal(t, []string{"x", "y"}, sim.Names(all.([]*unstructured.Unstructured)))
 		assert.Same(t, &snap.A[0], &all.([]*unstructured.Unstructured)[0])
-		some := now.Only("A", func(o stream.Object) bool { return o.GetName() == "y" })
+		some := now.Only("A", func(o object.Object) bool { return o.GetName() == "y" })
 		assert.Equal(t, []string{"y"}, sim.Names(some.([]*unstructured.Unstructured)))
 		assert.Equal(t, []string{"x", "y"}, sim.Names(snap.A), "which is as it was")
-		assert.Nil(t, now.Only("B", func(stream.Object) bool { return true }), "none of its own")
-		assert.Nil(t, now.Only("nothing", func(stream.Object) bool { return true }))
+		assert.Nil(t, now.Only("B", func(object.Object) bool { return true }), "none of its own")
+		assert.Nil(t, now.Only("nothing", func(object.Object) bool { return true }))
 		now.Done(nil)
 		s.Touch("as", "x", 2)
 		assert.Equal(t, []string{"a: x y / c"}, turns(t, p))

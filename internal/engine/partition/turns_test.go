@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -57,7 +58,7 @@ func TestG4AKeyWhoseTurnEndsWhileAnotherWorkerTakesThingsInHasItsOwnWritesInTheN
 	abc(t, Options{}, func(t *testing.T, s *sim.Server, streams *stream.Set, _ *Partitions) {
 		meanwhile := func() {}
 		q := keyed("A", "as")
-		q.Key = func(o stream.Object) []string {
+		q.Key = func(o object.Object) []string {
 			meanwhile() // it runs while Next is at work, without locks
 			return byLabel(o)
 		}
@@ -215,7 +216,7 @@ func TestAChangeThatIsNotWorthASignalActivatesNothingAndIsInTheNextTurn(t *testi
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		q := keyed("A", "as")
 		judge := make(chan bool)
-		q.Signal = func(old, current stream.Object) bool { return <-judge }
+		q.Signal = func(old, current object.Object) bool { return <-judge }
 		s.Create("as", sim.Thing("x", "k", "a"))
 		s.Create("as", sim.Thing("y", "k", "b"))
 		p := partitioned(t, streams, Options{}, q, sim.Query("B", "bs"))

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -31,7 +32,7 @@ type upheld struct {
 
 type storedKey struct {
 	resource string
-	stream.Key
+	object.Key
 }
 
 // nextCall is a call of Next.
@@ -68,7 +69,7 @@ func (m *upheld) least() map[storedKey]int {
 	all := map[storedKey]int{}
 	for i, f := range m.p.indexes.fields {
 		for _, name := range m.names {
-			k := storedKey{m.resources[i], stream.Key{Namespace: "ns", Name: name}}
+			k := storedKey{m.resources[i], object.Key{Namespace: "ns", Name: name}}
 			all[k] = m.written[k]
 			for _, l := range f.Query.Listeners() {
 				all[k] = max(all[k], sim.Revision(l.State().PositionRV))
@@ -123,7 +124,7 @@ func (m *upheld) goOn() *nextCall {
 
 // own writes one object as this client.
 func (m *upheld) own(resource, name string, write func()) {
-	w := &ownWrite{storedKey: storedKey{resource, stream.Key{Namespace: "ns", Name: name}}}
+	w := &ownWrite{storedKey: storedKey{resource, object.Key{Namespace: "ns", Name: name}}}
 	m.tasks.Go(func() {
 		write()
 		w.over.Store(true)
@@ -136,7 +137,7 @@ func (m *upheld) own(resource, name string, write func()) {
 
 // underWay reports whether an own write of an object is under way.
 func (m *upheld) underWay(resource, name string) bool {
-	k := storedKey{resource, stream.Key{Namespace: "ns", Name: name}}
+	k := storedKey{resource, object.Key{Namespace: "ns", Name: name}}
 	return slices.ContainsFunc(m.writes, func(w *ownWrite) bool { return w.storedKey == k && !w.over.Load() })
 }
 
@@ -187,7 +188,7 @@ func nextGate(s sim.Step) *sim.Gate {
 // commitGate closes a gate for the next own write of an object.
 func (m *upheld) commitGate(name string, s sim.Step) {
 	points := []stream.Point{stream.AtCommit, stream.AtLand}
-	m.gates.Close(sim.Gate{Point: points[s.C/3%2], Key: stream.Key{Namespace: "ns", Name: name}, Steps: 1 + s.A%8})
+	m.gates.Close(sim.Gate{Point: points[s.C/3%2], Key: object.Key{Namespace: "ns", Name: name}, Steps: 1 + s.A%8})
 }
 
 // versionOf identifies one version of an object.

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Batch is what has changed in a query since its last batch.
@@ -12,7 +13,7 @@ type Batch struct {
 	// Whole: Changes has all objects. Others that the reader has are gone.
 	Whole bool
 	// Signals are the keys whose change is worth a signal. With Whole, all are.
-	Signals map[stream.Key]bool
+	Signals map[object.Key]bool
 	// NewHistory: versions do not compare with those that the reader has.
 	NewHistory bool
 	// Reshaped: one version of an object may look different now.
@@ -43,9 +44,9 @@ func (b *Batch) addStream(t stream.Batch) {
 }
 
 // signal adds that a change of a key is worth a signal.
-func (b *Batch) signal(key stream.Key) {
+func (b *Batch) signal(key object.Key) {
 	if b.Signals == nil {
-		b.Signals = make(map[stream.Key]bool)
+		b.Signals = make(map[object.Key]bool)
 	}
 	b.Signals[key] = true
 }
@@ -67,7 +68,7 @@ func (b Batch) then(next Batch) Batch {
 		return next
 	}
 	next.Whole = b.Whole
-	later := make(map[stream.Key]bool, len(next.Changes))
+	later := make(map[object.Key]bool, len(next.Changes))
 	for _, c := range next.Changes {
 		later[c.Key] = true
 	}
@@ -93,12 +94,12 @@ func TakeMore(q interface {
 
 // taken is what a reader will have of a query once it has a first batch.
 type taken struct {
-	objects map[stream.Key]stream.Object
+	objects map[object.Key]object.Object
 	present bool
 }
 
 func newTaken(first Batch) taken {
-	t := taken{make(map[stream.Key]stream.Object, len(first.Changes)), first.OK && !first.Absent}
+	t := taken{make(map[object.Key]object.Object, len(first.Changes)), first.OK && !first.Absent}
 	for _, c := range first.Changes {
 		if c.Object != nil {
 			t.objects[c.Key] = c.Object
@@ -107,10 +108,10 @@ func newTaken(first Batch) taken {
 	return t
 }
 
-func (t taken) Get(key stream.Key) (stream.Object, bool) {
+func (t taken) Get(key object.Key) (object.Object, bool) {
 	o, ok := t.objects[key]
 	return o, ok
 }
 
-func (t taken) Keys(yield func(stream.Key) bool) { maps.Keys(t.objects)(yield) }
+func (t taken) Keys(yield func(object.Key) bool) { maps.Keys(t.objects)(yield) }
 func (t taken) Present() bool                    { return t.present }

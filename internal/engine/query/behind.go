@@ -6,6 +6,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // When a kind is served in another version, each object that is named gets another watch. Another
@@ -14,7 +15,7 @@ import (
 
 // floorFor returns how new the next watch of an object has to be, that of a resource. Versions
 // compare within one stored resource. Called with the lock of the query held.
-func (ref *reference) floorFor(r stream.Resource) position {
+func (ref *reference) floorFor(r object.Resource) position {
 	floor := ref.floor
 	if floor.storage != r.Storage {
 		floor = position{storage: r.Storage}

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kates-go/kates/internal/engine/plan"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // An object is in exactly one stream of a query, for all time: its namespace and its name never
@@ -17,30 +17,30 @@ import (
 //   - D2. The server of a box selects by what its alternatives have in common.
 //   - D3. What is left of them is judged here, for each version of an object.
 //
-// Package stream keeps D2 and D3: see [stream.Common].
+// Package stream keeps D2 and D3: see [object.Common].
 
 // alternative is a selection, and the box in which it selects.
 type alternative struct {
 	plan.Box
-	stream.Selection
+	object.Selection
 }
 
 // Watches returns the lists and watches of the query for a resource. No object is in two of them.
-func (q Query) Watches(r stream.Resource) (all []stream.Spec) {
+func (q Query) Watches(r object.Resource) (all []object.Spec) {
 	alternatives := q.alternatives(r)
 	boxes := make([]plan.Box, len(alternatives))
 	for i, a := range alternatives {
 		boxes[i] = a.Box
 	}
 	for _, box := range plan.Cover(boxes) {
-		var in []stream.Selection
+		var in []object.Selection
 		for _, a := range alternatives {
 			if a.In(box) {
 				in = append(in, a.within(box))
 			}
 		}
-		spec := stream.Spec{Namespace: box.Namespace, Form: q.Form, Transform: q.Transform}
-		spec.Selection, spec.AnyOf = stream.Common(in)
+		spec := object.Spec{Namespace: box.Namespace, Form: q.Form, Transform: q.Transform}
+		spec.Selection, spec.AnyOf = object.Common(in)
 		spec.Shard = q.Shard
 		all = append(all, spec)
 	}
@@ -48,7 +48,7 @@ func (q Query) Watches(r stream.Resource) (all []stream.Spec) {
 }
 
 // alternatives returns those of the query, in each of its namespaces.
-func (q Query) alternatives(r stream.Resource) (all []alternative) {
+func (q Query) alternatives(r object.Resource) (all []alternative) {
 	namespaces := q.Namespaces
 	if namespaces == nil {
 		namespaces = []string{q.Namespace}
@@ -58,7 +58,7 @@ func (q Query) alternatives(r stream.Resource) (all []alternative) {
 	}
 	selections := q.AnyOf
 	if selections == nil {
-		selections = []stream.Selection{{}}
+		selections = []object.Selection{{}}
 	}
 	for _, ns := range namespaces {
 		for _, s := range selections {
@@ -80,10 +80,10 @@ func (q Query) alternatives(r stream.Resource) (all []alternative) {
 
 // within returns the selection of an alternative as that of a wider box: with the namespace that
 // it requires.
-func (a alternative) within(box plan.Box) stream.Selection {
+func (a alternative) within(box plan.Box) object.Selection {
 	s := a.Selection
 	if a.Namespace != box.Namespace {
-		s = s.And(stream.Selection{Fields: fields.OneTermEqualSelector(namespaceField, a.Namespace)})
+		s = s.And(object.Selection{Fields: fields.OneTermEqualSelector(namespaceField, a.Namespace)})
 	}
 	return s
 }

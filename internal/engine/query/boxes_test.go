@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // drawn draws a selection: some labels, and fields of the metadata and others.
-var drawn = rapid.Custom(func(t *rapid.T) (s stream.Selection) {
+var drawn = rapid.Custom(func(t *rapid.T) (s object.Selection) {
 	for _, text := range rapid.SliceOfN(rapid.SampledFrom([]string{
 		"a=1", "a=2", "a in (1,2)", "a!=1", "a", "!a", "b=1", "b in (2,3)", "a notin (2,3)",
 	}), 0, 2).Draw(t, "labels") {
@@ -23,13 +23,13 @@ var drawn = rapid.Custom(func(t *rapid.T) (s stream.Selection) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s = s.And(stream.Selection{Labels: parsed})
+		s = s.And(object.Selection{Labels: parsed})
 	}
 	for _, text := range rapid.SliceOfN(rapid.SampledFrom([]string{
 		"metadata.name=x", "metadata.name=y", "metadata.namespace=n", "metadata.namespace=m", "metadata.name!=x",
 		"metadata.namespace!=n", "type=t", "type!=t",
 	}), 0, 3).Draw(t, "fields") {
-		s = s.And(stream.Selection{Fields: fields.ParseSelectorOrDie(text)})
+		s = s.And(object.Selection{Fields: fields.ParseSelectorOrDie(text)})
 	}
 	return s
 })
@@ -59,7 +59,7 @@ func TestG5AnObjectIsInOneStreamOfAQueryForAllTime(t *testing.T) {
 		case 3:
 			q.Spaces = &Spaces{}
 		}
-		r := stream.Resource{Namespaced: true}
+		r := object.Resource{Namespaced: true}
 		watches := q.Watches(r)
 		for _, o := range rapid.SliceOfN(anObject, 1, 5).Draw(t, "objects") {
 			in, covering := 0, 0
@@ -70,7 +70,7 @@ func TestG5AnObjectIsInOneStreamOfAQueryForAllTime(t *testing.T) {
 				if name, required := name(w); !required || name == o.GetName() {
 					covering++
 				}
-				if stream.Selects(r, w, o) {
+				if object.Selects(r, w, o) {
 					in++
 				}
 			}
@@ -88,7 +88,7 @@ func TestG5AnObjectIsInOneStreamOfAQueryForAllTime(t *testing.T) {
 	})
 }
 
-func name(s stream.Spec) (string, bool) {
+func name(s object.Spec) (string, bool) {
 	if s.Fields == nil {
 		return "", false
 	}
@@ -96,37 +96,37 @@ func name(s stream.Spec) (string, bool) {
 }
 
 // selects is what the query says, without streams.
-func selects(q Query, r stream.Resource, o *unstructured.Unstructured) bool {
+func selects(q Query, r object.Resource, o *unstructured.Unstructured) bool {
 	if q.Namespace != "" && q.Namespace != o.GetNamespace() || q.Namespaces != nil && !slices.Contains(q.Namespaces, o.GetNamespace()) {
 		return false
 	}
-	alone := func(s stream.Selection) bool { return stream.Selects(r, stream.Spec{Selection: s}, o) }
-	return alone(stream.Selection{Labels: q.Labels, Fields: q.Fields}) && (q.AnyOf == nil || slices.ContainsFunc(q.AnyOf, alone))
+	alone := func(s object.Selection) bool { return object.Selects(r, object.Spec{Selection: s}, o) }
+	return alone(object.Selection{Labels: q.Labels, Fields: q.Fields}) && (q.AnyOf == nil || slices.ContainsFunc(q.AnyOf, alone))
 }
 
 // The server is asked for what alternatives have in common.
 func TestTheServerSelectsWhatAlternativesHaveInCommon(t *testing.T) {
-	by := func(label, field string) (s stream.Selection) {
-		s, err := ParseSelection(label, field, stream.Selection{})
+	by := func(label, field string) (s object.Selection) {
+		s, err := ParseSelection(label, field, object.Selection{})
 		require.NoError(t, err)
 		return s
 	}
 	for name, c := range map[string]struct {
-		all            []stream.Selection
+		all            []object.Selection
 		labels, fields string
 		rest           int
 	}{
-		"one":                        {[]stream.Selection{by("a=1,b", "type=t")}, "a=1,b", "type=t", 0},
-		"a label and a field":        {[]stream.Selection{by("a=1", ""), by("", "type=t")}, "", "", 2},
-		"values of a label":          {[]stream.Selection{by("a=1", ""), by("a in (2,3)", ""), by("a=1", "")}, "a in (1,2,3)", "", 0},
-		"values of a label, and not": {[]stream.Selection{by("a=1", ""), by("a!=2", "")}, "", "", 2},
-		"more than values":           {[]stream.Selection{by("a=1,c", ""), by("a=2", "type=t")}, "a in (1,2)", "", 2},
-		"terms of all":               {[]stream.Selection{by("b,a=1", "type=t"), by("c,a=1", "type=t")}, "a=1", "type=t", 2},
-		"one that lies in another":   {[]stream.Selection{by("a=1,b", ""), by("b", "")}, "b", "", 0},
-		"everything":                 {[]stream.Selection{by("a=1", ""), {}}, "", "", 0},
-		"one that selects nothing":   {[]stream.Selection{{Labels: labels.Nothing()}, {Fields: fields.Nothing()}, by("a=1", "")}, "a=1", "", 0},
+		"one":                        {[]object.Selection{by("a=1,b", "type=t")}, "a=1,b", "type=t", 0},
+		"a label and a field":        {[]object.Selection{by("a=1", ""), by("", "type=t")}, "", "", 2},
+		"values of a label":          {[]object.Selection{by("a=1", ""), by("a in (2,3)", ""), by("a=1", "")}, "a in (1,2,3)", "", 0},
+		"values of a label, and not": {[]object.Selection{by("a=1", ""), by("a!=2", "")}, "", "", 2},
+		"more than values":           {[]object.Selection{by("a=1,c", ""), by("a=2", "type=t")}, "a in (1,2)", "", 2},
+		"terms of all":               {[]object.Selection{by("b,a=1", "type=t"), by("c,a=1", "type=t")}, "a=1", "type=t", 2},
+		"one that lies in another":   {[]object.Selection{by("a=1,b", ""), by("b", "")}, "b", "", 0},
+		"everything":                 {[]object.Selection{by("a=1", ""), {}}, "", "", 0},
+		"one that selects nothing":   {[]object.Selection{{Labels: labels.Nothing()}, {Fields: fields.Nothing()}, by("a=1", "")}, "a=1", "", 0},
 	} {
-		common, rest := stream.Common(c.all)
+		common, rest := object.Common(c.all)
 		text := func(s interface{ String() string }, none bool) string {
 			if none {
 				return ""

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // coming are the objects of a source's successor, which nobody has yet. Their names are read
@@ -13,7 +13,7 @@ import (
 // reader's turn, but known.
 type coming struct {
 	of      *union
-	objects map[stream.Key]nameable
+	objects map[object.Key]nameable
 	known   atomic.Bool
 }
 
@@ -42,10 +42,10 @@ func (s *source) foresee() (patience time.Duration) {
 	if next == nil || next.Phase() < Complete {
 		return 0
 	}
-	found := make(map[stream.Key]stream.Object)
-	next.Each("", func(key stream.Key, o stream.Object) { found[key] = o })
+	found := make(map[object.Key]object.Object)
+	next.Each("", func(key object.Key, o object.Object) { found[key] = o })
 	if s.coming.objects == nil {
-		s.coming.of, s.coming.objects = next, make(map[stream.Key]nameable, len(found))
+		s.coming.of, s.coming.objects = next, make(map[object.Key]nameable, len(found))
 	}
 	for key, o := range found {
 		old, read := s.coming.objects[key]

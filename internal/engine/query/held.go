@@ -1,6 +1,9 @@
 package query
 
-import "github.com/kates-go/kates/internal/engine/stream"
+import (
+	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
+)
 
 // held keeps objects whose newest state may not be shown yet: they wait until it is known whether
 // those that they name exist. Each batch decides every key again. Meanwhile its shown state stays,
@@ -8,36 +11,36 @@ import "github.com/kates-go/kates/internal/engine/stream"
 type held struct {
 	// perKey: the batch says which keys are worth a signal.
 	perKey bool
-	keys   map[stream.Key]nameable
+	keys   map[object.Key]nameable
 	// signals are the keys whose change is worth a signal.
-	signals map[stream.Key]bool
+	signals map[object.Key]bool
 }
 
 // add holds a key back, until it is decided.
-func (h *held) add(key stream.Key, w nameable) {
+func (h *held) add(key object.Key, w nameable) {
 	if h.keys == nil {
-		h.keys = make(map[stream.Key]nameable)
+		h.keys = make(map[object.Key]nameable)
 	}
 	h.keys[key] = w
 }
 
 // signal notes that a change of a key is worth a signal.
-func (h *held) signal(key stream.Key) {
+func (h *held) signal(key object.Key) {
 	if h.signals == nil {
-		h.signals = make(map[stream.Key]bool)
+		h.signals = make(map[object.Key]bool)
 	}
 	h.signals[key] = true
 }
 
 // drop drops a key without a decision.
-func (h *held) drop(key stream.Key) {
+func (h *held) drop(key object.Key) {
 	delete(h.keys, key)
 	delete(h.signals, key)
 }
 
 // settle releases each key that need not wait, and adds the change to a batch. It reports whether
 // one of them is worth a signal. release returns false for a key that still waits.
-func (h *held) settle(out *Batch, shown func(stream.Key) (stream.Object, bool), release func(stream.Key, nameable) bool) (news bool) {
+func (h *held) settle(out *Batch, shown func(object.Key) (object.Object, bool), release func(object.Key, nameable) bool) (news bool) {
 	for key, w := range h.keys {
 		o, had := shown(key)
 		if release(key, w) {
@@ -64,7 +67,7 @@ func (h *held) settle(out *Batch, shown func(stream.Key) (stream.Object, bool), 
 }
 
 // addSignal adds to a batch that a key is worth a signal.
-func (h *held) addSignal(out *Batch, key stream.Key) {
+func (h *held) addSignal(out *Batch, key object.Key) {
 	if h.perKey {
 		out.signal(key)
 	}

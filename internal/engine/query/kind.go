@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // kind is how the kind of a query is served. The lock of its query guards it.
 type kind struct {
 	query    Query
-	resource stream.Resource // valid once the kind is known
-	spacesOf stream.Resource // that of namespaces, if the query selects any; valid as resource is
+	resource object.Resource // valid once the kind is known
+	spacesOf object.Resource // that of namespaces, if the query selects any; valid as resource is
 	state    kindState
 	err      error // why the kind is not known
 	since    time.Time
@@ -50,7 +51,7 @@ func resolve(ctx context.Context, q Query) (kind, error) {
 }
 
 // findSpaces finds the resource of namespaces, if the query selects any.
-func (q Query) findSpaces(ctx context.Context) (r stream.Resource, err error) {
+func (q Query) findSpaces(ctx context.Context) (r object.Resource, err error) {
 	if q.Spaces == nil {
 		return r, nil
 	}
@@ -61,7 +62,7 @@ func (q Query) findSpaces(ctx context.Context) (r stream.Resource, err error) {
 }
 
 // serve notes how the kind of a query is served.
-func (k *kind) serve(q Query, r stream.Resource) {
+func (k *kind) serve(q Query, r object.Resource) {
 	k.query, k.resource, k.state, k.err = q, r, kindKnown, nil
 }
 

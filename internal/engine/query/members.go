@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // members are the streams of a query. The lock of the query guards them. If the kind is served in
@@ -127,7 +128,7 @@ func (m *members) swap(fresh []*part) (unneeded []*stream.Listener) {
 
 // takeOver has the parts count that have come, in place of those that leave. It returns the
 // listeners of these. Called with the lock held.
-func (m *members) takeOver(r stream.Resource) (left []*stream.Listener) {
+func (m *members) takeOver(r object.Resource) (left []*stream.Listener) {
 	kept := m.parts[:0:0]
 	for _, p := range m.parts {
 		if p.standing != partLeaves {

@@ -6,19 +6,20 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // names are the objects that are named. The lock of their query guards them.
 type names struct {
-	named map[stream.Key]*reference
+	named map[object.Key]*reference
 	// dropped are keys that nothing names any more, and that the reader has not taken yet.
-	dropped map[stream.Key]bool
+	dropped map[object.Key]bool
 	fresh   fresh // the streams that the reader has not taken yet
 }
 
 // reference is an object that is named. The lock of its query guards it, but gone.
 type reference struct {
-	key   stream.Key
+	key   object.Key
 	by    int              // how many objects name it: those shown, and those that wait
 	ahead int              // how many of a successor do, which nobody has yet
 	watch *stream.Listener // nil if the kind is unknown, or no such object can exist
@@ -49,7 +50,7 @@ const (
 
 // count notes that an object names another, or, with -1, that it no longer does. ahead is of
 // objects that nobody has yet: what they alone name is watched, and not shown.
-func (n *names) count(key stream.Key, by, ahead int) (*reference, fate) {
+func (n *names) count(key object.Key, by, ahead int) (*reference, fate) {
 	ref, first := n.named[key], false
 	if ref == nil {
 		ref, first = &reference{key: key, since: time.Now()}, true
@@ -65,7 +66,7 @@ func (n *names) count(key stream.Key, by, ahead int) (*reference, fate) {
 	}
 	if left || had && !has {
 		if n.dropped == nil {
-			n.dropped = make(map[stream.Key]bool)
+			n.dropped = make(map[object.Key]bool)
 		}
 		n.dropped[key] = true
 	}
@@ -81,7 +82,7 @@ func (n *names) count(key stream.Key, by, ahead int) (*reference, fate) {
 }
 
 // count is names.count, and does what follows from it.
-func (r *references) count(key stream.Key, by, ahead int) {
+func (r *references) count(key object.Key, by, ahead int) {
 	r.mu.Lock()
 	ref, fate := r.names.count(key, by, ahead)
 	old := ref.watch
@@ -123,9 +124,9 @@ func (r *references) join(ref *reference) {
 		r.host.Follow()
 		r.host.Wake()
 	}
-	name := stream.Selection{Fields: fields.OneTermEqualSelector(nameField, ref.key.Name)}
-	watch, err := r.host.Streams.Join(k.resource, stream.Spec{
-		Namespace: ref.key.Namespace, Selection: stream.Selection{Labels: q.Labels, Fields: q.Fields}.And(name),
+	name := object.Selection{Fields: fields.OneTermEqualSelector(nameField, ref.key.Name)}
+	watch, err := r.host.Streams.Join(k.resource, object.Spec{
+		Namespace: ref.key.Namespace, Selection: object.Selection{Labels: q.Labels, Fields: q.Fields}.And(name),
 		Form: q.Form, Transform: q.Transform,
 	}, l)
 	if err != nil {

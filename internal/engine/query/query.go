@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/kates-go/kates/internal/base/shardrange"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -55,20 +55,20 @@ type Query struct {
 	// so do Labels and Fields. The server selects what they have in common, and the rest is judged
 	// here, see boxes.go. One that requires a namespace by the field metadata.namespace, or a name,
 	// is watched there, unless it overlaps with another one.
-	AnyOf []stream.Selection
+	AnyOf []object.Selection
 	// Optional: definite answers (not served, forbidden again and again) count as empty. Any
 	// other error delays the first signal, as for other queries.
 	Optional bool
 	// Form is the form of the objects. Queries share a stream only if their forms are the same.
-	Form stream.Form
+	Form object.Form
 	// Transform, if any, changes each object before it is stored. Queries share a stream only if
 	// their functions are one value. A closure that is made again is another value.
-	Transform stream.Transform
+	Transform object.Transform
 	// WholeTransform is Transform where whole objects turn out to be needed, see Refs.
-	WholeTransform stream.Transform
+	WholeTransform object.Transform
 	// Signal, if any, decides which changes are worth a signal; without it every change is. It
 	// belongs to the listener, so queries with other Signals share a stream.
-	Signal stream.Signal
+	Signal object.Signal
 	// Key, for partitions, returns the keys of an object; without it, the object belongs to every
 	// partition. Other readers ignore it.
 	Key KeyFunc
@@ -79,14 +79,14 @@ type Query struct {
 	// is watched by itself. Labels and Fields narrow them.
 	Refs []Ref
 	// Resolve finds the resource. It may ask the server.
-	Resolve func(ctx context.Context) (stream.Resource, error)
+	Resolve func(ctx context.Context) (object.Resource, error)
 }
 
 // Spaces selects namespaces by their labels.
 type Spaces struct {
 	Labels labels.Selector
 	// Resolve finds the resource of namespaces.
-	Resolve func(ctx context.Context) (stream.Resource, error)
+	Resolve func(ctx context.Context) (object.Resource, error)
 }
 
 // KeyFunc returns the keys of the partitions that an object belongs to. An object without keys
@@ -96,7 +96,7 @@ type Spaces struct {
 // It is called once per version of an object, as the stream holds it, without locks, and never
 // two at a time. It must not write to the object. The caller owns the result. If it panics,
 // that object is left out as invalid until its next version.
-type KeyFunc func(stream.Object) []string
+type KeyFunc func(object.Object) []string
 
 // EveryPartition is what a [KeyFunc] returns for an object that belongs to every partition. No
 // key equals it.
@@ -110,25 +110,25 @@ type Ref struct {
 	// namespace. Names is called once per version of an object, as the stream holds it, without
 	// locks, by one goroutine at a time. It must not write to the object. If it fails or panics,
 	// the names of the version before count.
-	Names func(stream.Object) ([]stream.Key, error)
+	Names func(object.Object) ([]object.Key, error)
 	// Takes is the type that Names makes of an object, or that its pointer has; nil: any object.
 	Takes reflect.Type
 }
 
 // Reads reports whether Names can read objects of a form: of a projection, if it takes the type.
-func (r Ref) Reads(f stream.Form) bool {
+func (r Ref) Reads(f object.Form) bool {
 	p, projects := f.Projection()
 	return !projects || p.Into == r.Takes
 }
 
 // Reshapes reports whether one version of an object may look different in two queries.
 func Reshapes(old, q Query) bool {
-	return !alike(old.Form, q.Form) || stream.FuncPointer(old.Transform) != stream.FuncPointer(q.Transform)
+	return !alike(old.Form, q.Form) || object.FuncPointer(old.Transform) != object.FuncPointer(q.Transform)
 }
 
 // alike reports whether objects of two forms look the same. Of projections to one struct type that
 // is so, whatever they hold beside it.
-func alike(a, b stream.Form) bool {
+func alike(a, b object.Form) bool {
 	if a == b {
 		return true
 	}
@@ -141,8 +141,8 @@ func alike(a, b stream.Form) bool {
 func (q Query) Error(err error) error { return fmt.Errorf("query %q: %w", q.Name, err) }
 
 // narrowed returns what of a selection the query has.
-func (q Query) narrowed(s stream.Selection) stream.Selection {
-	return stream.Selection{Labels: q.Labels, Fields: q.Fields, Shard: q.Shard}.And(s)
+func (q Query) narrowed(s object.Selection) object.Selection {
+	return object.Selection{Labels: q.Labels, Fields: q.Fields, Shard: q.Shard}.And(s)
 }
 
 // place returns the namespace in which fields select something, and what else they require. ok is
@@ -161,7 +161,7 @@ func place(namespace string, f fields.Selector) (in string, rest fields.Selector
 	others := slices.DeleteFunc(slices.Clone(f.Requirements()), func(r fields.Requirement) bool {
 		return r.Operator != selection.NotEquals && r.Field == namespaceField && r.Value == required
 	})
-	return required, stream.RequireFields(others), true
+	return required, object.RequireFields(others), true
 }
 
 const nameField, namespaceField = "metadata.name", "metadata.namespace"

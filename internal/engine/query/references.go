@@ -12,6 +12,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Patience is how long, after the first snapshot, an object waits for the objects that it names.
@@ -43,7 +44,7 @@ type references struct {
 }
 
 func newReferences(h Host, k kind) *references {
-	return &references{host: h, kind: k, names: names{named: make(map[stream.Key]*reference)}}
+	return &references{host: h, kind: k, names: names{named: make(map[object.Key]*reference)}}
 }
 
 func (r *references) Query() Query {
@@ -105,7 +106,7 @@ func (r *references) Take(Shown) Batch {
 	}
 	r.host.Streams.Reach(stream.AtNamed)
 	r.mu.Lock()
-	dropped, fresh := r.dropped, make(map[stream.Key]*stream.Listener)
+	dropped, fresh := r.dropped, make(map[object.Key]*stream.Listener)
 	r.dropped = nil
 	for ref := range r.fresh.take() {
 		if ref.by == 0 || r.behind(ref) {
@@ -118,7 +119,7 @@ func (r *references) Take(Shown) Batch {
 	out := Batch{OK: true, Absent: r.state == kindAbsent, NewHistory: r.wentBack}
 	r.wentBack = false
 	r.mu.Unlock()
-	now := make(map[stream.Key]stream.Object, len(fresh)+len(dropped))
+	now := make(map[object.Key]object.Object, len(fresh)+len(dropped))
 	for key := range dropped {
 		now[key] = nil
 		out.signal(key)
@@ -164,7 +165,7 @@ func (r *references) Untake() {
 	r.host.Attend()
 }
 
-func (r *references) Get(key stream.Key) stream.Object {
+func (r *references) Get(key object.Key) object.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ref := r.named[key]; ref != nil && ref.watch != nil {
@@ -173,7 +174,7 @@ func (r *references) Get(key stream.Key) stream.Object {
 	return nil
 }
 
-func (r *references) Each(namespace string, f func(stream.Key, stream.Object)) {
+func (r *references) Each(namespace string, f func(object.Key, object.Object)) {
 	for _, l := range r.Listeners() {
 		l.Each(namespace, f)
 	}
@@ -241,7 +242,7 @@ func (r *references) Resolve(ctx context.Context) {
 }
 
 // serveAs watches every named object as the resource is served now.
-func (r *references) serveAs(resource stream.Resource) {
+func (r *references) serveAs(resource object.Resource) {
 	r.mu.Lock()
 	if r.wide() == resource.Namespaced {
 		r.known.Store(false) // the names are read again
@@ -298,7 +299,7 @@ func (r *references) know() {
 
 // patience returns how long an object may still wait for one that it names; 0 if it need not wait.
 // wide says how the name was read.
-func (r *references) patience(key stream.Key, wide bool) time.Duration {
+func (r *references) patience(key object.Key, wide bool) time.Duration {
 	r.mu.Lock()
 	ref, k := *r.named[key], r.kind
 	r.mu.Unlock()
@@ -315,7 +316,7 @@ func (r *references) patience(key stream.Key, wide bool) time.Duration {
 
 // nowhere reports whether no object can have that name: it is invalid, or lacks the namespace
 // that the kind requires. The path of such a name would be the path of another object.
-func nowhere(key stream.Key, wide bool) bool {
+func nowhere(key object.Key, wide bool) bool {
 	return wide != (key.Namespace == "") || !utf8.ValidString(key.Name) || len(content.IsPathSegmentName(key.Name)) > 0 ||
 		!wide && len(content.IsPathSegmentName(key.Namespace)) > 0
 }

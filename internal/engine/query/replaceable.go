@@ -7,6 +7,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // replaceable is a query that can be replaced. Its successor is another union beside it, with
@@ -243,9 +244,9 @@ func (r *replaceable) News() bool     { return r.current().News() }
 func (r *replaceable) Status() Status { return r.latest().Status() }
 func (r *replaceable) Rank() int      { return 0 }
 
-func (r *replaceable) Get(key stream.Key) stream.Object { return r.current().Get(key) }
+func (r *replaceable) Get(key object.Key) object.Object { return r.current().Get(key) }
 
-func (r *replaceable) Each(namespace string, f func(stream.Key, stream.Object)) {
+func (r *replaceable) Each(namespace string, f func(object.Key, object.Object)) {
 	r.current().Each(namespace, f)
 }
 
@@ -309,6 +310,6 @@ func (r *replaceable) Close() {
 // nothing is what a reader has of a query before its first batch.
 type nothing struct{}
 
-func (nothing) Get(stream.Key) (stream.Object, bool) { return nil, false }
-func (nothing) Keys(func(stream.Key) bool)           {}
+func (nothing) Get(object.Key) (object.Object, bool) { return nil, false }
+func (nothing) Keys(func(object.Key) bool)           {}
 func (nothing) Present() bool                        { return false }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Running is a [Query] that runs: one set of objects, made of one or several streams. Nobody above
@@ -29,9 +30,9 @@ type Running interface {
 	// News reports whether there is a change that is worth a signal.
 	News() bool
 	// Get returns the state of an object that its stream shows, nil if it shows none.
-	Get(key stream.Key) stream.Object
+	Get(key object.Key) object.Object
 	// Each calls f with the objects in a namespace ("" for all). It calls f without locks.
-	Each(namespace string, f func(stream.Key, stream.Object))
+	Each(namespace string, f func(object.Key, object.Object))
 	// Status is for humans.
 	Status() Status
 
@@ -103,9 +104,9 @@ type Naming interface {
 // turn alone.
 type Shown interface {
 	// Get returns the object of that name that the reader has.
-	Get(key stream.Key) (stream.Object, bool)
+	Get(key object.Key) (object.Object, bool)
 	// Keys calls yield with the name of each object that the reader has.
-	Keys(yield func(stream.Key) bool)
+	Keys(yield func(object.Key) bool)
 	// Present reports whether a snapshot has been made of the query.
 	Present() bool
 }

@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // ParseSelection returns what both the selectors in words and the others select; nil where there
 // are none. A selector that selects everything or nothing is an error: whoever made it meant
 // something else.
-func ParseSelection(labelText, fieldText string, also stream.Selection) (none stream.Selection, err error) {
-	var s stream.Selection
+func ParseSelection(labelText, fieldText string, also object.Selection) (none object.Selection, err error) {
+	var s object.Selection
 	if s.Labels, err = ParseLabels("label", labelText); err != nil {
 		return none, err
 	}
@@ -29,7 +29,7 @@ func ParseSelection(labelText, fieldText string, also stream.Selection) (none st
 
 // selectsSome returns an error for a selector that selects everything or nothing. The program that
 // made it meant something else.
-func selectsSome(s stream.Selection) error {
+func selectsSome(s object.Selection) error {
 	if s.Labels != nil {
 		if some, selectable := s.Labels.Requirements(); !selectable {
 			return fmt.Errorf("label selector: %w", errSelectsNothing)

@@ -11,14 +11,15 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // none is what a reader of nothing has.
 type none struct{}
 
-func (none) Get(stream.Key) (stream.Object, bool) { return nil, false }
-func (none) Keys(func(stream.Key) bool)           {}
+func (none) Get(object.Key) (object.Object, bool) { return nil, false }
+func (none) Keys(func(object.Key) bool)           {}
 func (none) Present() bool                        { return false }
 
 // replaced opens a query of the namespace ns, and then a successor for the namespace other, whose

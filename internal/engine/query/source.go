@@ -28,7 +28,7 @@ type source struct {
 	to   []naming
 	// released are the objects that the reader has, or will have with the next batch; waiting are
 	// those that wait for the objects that they name.
-	released map[stream.Key]nameable
+	released map[object.Key]nameable
 	waiting  held
 	taken    bool // the names in all objects have been read
 	absent   bool // the query is optional, and its kind is gone
@@ -39,14 +39,14 @@ type source struct {
 	kept atomic.Bool
 	held atomic.Int64 // how many objects wait
 	// unread: what was logged of objects whose names cannot be read
-	unread map[stream.Key]string
+	unread map[object.Key]string
 	coming coming
 }
 
 // naming is one way in which objects name those of another query.
 type naming struct {
 	to    *references
-	names func(stream.Object) ([]stream.Key, error)
+	names func(object.Object) ([]object.Key, error)
 	// wide: the names have no namespace, since the kind has none. A kind that is unknown counts
 	// as namespaced.
 	wide bool
@@ -54,12 +54,12 @@ type naming struct {
 
 // nameable is an object and the names in it, for each naming.
 type nameable struct {
-	object stream.Object // nil: it is gone
-	names  [][]stream.Key
+	object object.Object // nil: it is gone
+	names  [][]object.Key
 }
 
 func newSource(h Host, q Running) *source {
-	s := &source{Running: q, host: h, released: make(map[stream.Key]nameable)}
+	s := &source{Running: q, host: h, released: make(map[object.Key]nameable)}
 	s.waiting.perKey = h.PerKey
 	if r, ok := q.(*replaceable); ok {
 		r.wakeBy(h.Follow) // the names are read before there is news
@@ -127,14 +127,14 @@ type handed struct {
 
 func (h handed) Present() bool { return h.shown.Present() }
 
-func (h handed) Get(key stream.Key) (stream.Object, bool) {
+func (h handed) Get(key object.Key) (object.Object, bool) {
 	if w, waits := h.waiting.keys[key]; waits {
 		return w.object, w.object != nil
 	}
 	return h.releasedOf(key)
 }
 
-func (h handed) Keys(yield func(stream.Key) bool) {
+func (h handed) Keys(yield func(object.Key) bool) {
 	for key, w := range h.waiting.keys {
 		if w.object != nil && !yield(key) {
 			return
@@ -148,7 +148,7 @@ func (h handed) Keys(yield func(stream.Key) bool) {
 }
 
 // releasedOf returns the object of a key that the reader has, or will have with the next batch.
-func (s *source) releasedOf(key stream.Key) (stream.Object, bool) {
+func (s *source) releasedOf(key object.Key) (object.Object, bool) {
 	r, had := s.released[key]
 	return r.object, had
 }
@@ -158,7 +158,7 @@ func (s *source) hold(b Batch, news bool) Batch {
 	if b.OK {
 		s.taken, s.absent = true, b.Absent
 	}
-	there := make(map[stream.Key]bool, len(b.Changes))
+	there := make(map[object.Key]bool, len(b.Changes))
 	for _, c := range b.Changes {
 		there[c.Key] = true
 		old, waits := s.waiting.keys[c.Key]
@@ -183,7 +183,7 @@ func (s *source) hold(b Batch, news bool) Batch {
 		Absent: s.absent, OK: b.OK, Signals: b.Signals,
 	}
 	s.host.Streams.Reach(stream.AtNames)
-	worth := s.waiting.settle(&out, s.releasedOf, func(key stream.Key, w nameable) bool {
+	worth := s.waiting.settle(&out, s.releasedOf, func(key object.Key, w nameable) bool {
 		if s.patience(w) > 0 {
 			return false
 		}
@@ -201,7 +201,7 @@ func (s *source) hold(b Batch, news bool) Batch {
 }
 
 // leave drops the keys that a batch of all objects lacks.
-func (s *source) leave(there map[stream.Key]bool) {
+func (s *source) leave(there map[object.Key]bool) {
 	for key, w := range s.waiting.keys {
 		if !there[key] {
 			s.count(w, -1)
@@ -218,7 +218,7 @@ func (s *source) leave(there map[stream.Key]bool) {
 }
 
 // release notes that the next batch has an object.
-func (s *source) release(key stream.Key, w nameable) {
+func (s *source) release(key object.Key, w nameable) {
 	s.count(s.released[key], -1)
 	if w.object == nil {
 		delete(s.released, key)
@@ -284,20 +284,20 @@ func (s *source) rescope() {
 
 // namesIn returns an object with the names in it. It calls the user's functions. If one fails, the
 // names from before count.
-func (s *source) namesIn(o stream.Object, before [][]stream.Key) nameable {
-	all := nameable{o, make([][]stream.Key, len(s.to))}
+func (s *source) namesIn(o object.Object, before [][]object.Key) nameable {
+	all := nameable{o, make([][]object.Key, len(s.to))}
 	if o == nil {
 		return all
 	}
 	if before == nil {
 		before = all.names
 	}
-	if stream.Fault(o) != nil {
+	if object.Fault(o) != nil {
 		return nameable{o, before}
 	}
 	var failures []failure
 	for i, n := range s.to {
-		var keys []stream.Key
+		var keys []object.Key
 		err := guard.Named("the function of RefsOf panicked", func() (err error) {
 			keys, err = n.names(o)
 			return err
@@ -324,7 +324,7 @@ type failure struct {
 }
 
 // log logs failures, once for each version of an object.
-func (s *source) log(o stream.Object, failures []failure) {
+func (s *source) log(o object.Object, failures []failure) {
 	key := object.KeyOf(o)
 	if failures == nil {
 		delete(s.unread, key)
@@ -335,7 +335,7 @@ func (s *source) log(o stream.Object, failures []failure) {
 		return
 	}
 	if s.unread == nil {
-		s.unread = make(map[stream.Key]string)
+		s.unread = make(map[object.Key]string)
 	}
 	s.unread[key] = told
 	for _, f := range failures {
@@ -348,7 +348,7 @@ func (s *source) log(o stream.Object, failures []failure) {
 
 // complete completes a name: without a namespace it is in the object's namespace, unless the kind
 // has none.
-func (n naming) complete(key stream.Key, by stream.Object) stream.Key {
+func (n naming) complete(key object.Key, by object.Object) object.Key {
 	switch {
 	case n.wide:
 		key.Namespace = ""

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Take takes the changes of all streams as one batch. No two of them have one object, so nothing
@@ -136,7 +137,7 @@ func had(shown Shown, of *stream.Listener) (all []stream.Change) {
 // replaces returns the changes that a batch of all objects of one stream makes, among those of
 // others: what the reader has of that stream, and the batch lacks, is gone.
 func (u *union) replaces(b stream.Batch, shown Shown, of *stream.Listener) stream.Batch {
-	there := make(map[stream.Key]bool, len(b.Changes))
+	there := make(map[object.Key]bool, len(b.Changes))
 	for _, c := range b.Changes {
 		there[c.Key] = true
 	}
@@ -146,7 +147,7 @@ func (u *union) replaces(b stream.Batch, shown Shown, of *stream.Listener) strea
 		}
 	}
 	if u.host.PerKey {
-		b.Signals = make(map[stream.Key]bool, len(b.Changes))
+		b.Signals = make(map[object.Key]bool, len(b.Changes))
 		for _, c := range b.Changes {
 			b.Signals[c.Key] = true
 		}

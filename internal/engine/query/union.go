@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // union is a query that runs on streams over namespaces and names: one, or several, no two of which
@@ -125,7 +126,7 @@ func (u *union) AtRest() bool {
 	return !u.regroup && !u.caughtUp && !u.moving.Load() && u.waiting == nil
 }
 
-func (u *union) Get(key stream.Key) stream.Object {
+func (u *union) Get(key object.Key) object.Object {
 	parts, spaces := u.current()
 	i := slices.IndexFunc(parts, func(p *part) bool { return p.listener.Covers(key) })
 	if i < 0 || !within(spaces, key.Namespace) {
@@ -134,14 +135,14 @@ func (u *union) Get(key stream.Key) stream.Object {
 	return parts[i].listener.Get(key)
 }
 
-func (u *union) Each(namespace string, f func(stream.Key, stream.Object)) {
+func (u *union) Each(namespace string, f func(object.Key, object.Object)) {
 	parts, spaces := u.current()
 	namespaces := make(map[string]bool)
 	for _, p := range parts {
 		if ns := p.listener.Namespace(); ns != "" && namespace != "" && ns != namespace {
 			continue
 		}
-		p.listener.Each(namespace, func(key stream.Key, o stream.Object) {
+		p.listener.Each(namespace, func(key object.Key, o object.Object) {
 			in, known := namespaces[key.Namespace]
 			if !known {
 				in = within(spaces, key.Namespace)
@@ -156,7 +157,7 @@ func (u *union) Each(namespace string, f func(stream.Key, stream.Object)) {
 
 // within reports whether a namespace is selected; nil selects all.
 func within(spaces *stream.Listener, namespace string) bool {
-	return spaces == nil || spaces.Get(stream.Key{Name: namespace}) != nil
+	return spaces == nil || spaces.Get(object.Key{Name: namespace}) != nil
 }
 
 func (u *union) Status() Status {
@@ -192,7 +193,7 @@ func (u *union) Connect(context.Context) error {
 }
 
 // connect joins the streams of a query, and that of its namespaces.
-func (u *union) connect(q Query, r, namespaces stream.Resource) error {
+func (u *union) connect(q Query, r, namespaces object.Resource) error {
 	spaces, err := u.joinSpaces(q, namespaces)
 	if err != nil {
 		return err
@@ -228,7 +229,7 @@ func (u *union) Resolve(ctx context.Context) {
 		u.mu.Unlock()
 		return // the streams report other errors
 	case err == nil:
-		var namespaces stream.Resource
+		var namespaces object.Resource
 		if namespaces, err = k.query.findSpaces(ctx); err == nil {
 			err = u.connect(k.query, r, namespaces)
 		}
@@ -242,11 +243,11 @@ func (u *union) Resolve(ctx context.Context) {
 }
 
 // joinSpaces joins the stream that lists the selected namespaces, if the query selects any.
-func (u *union) joinSpaces(q Query, r stream.Resource) (*stream.Listener, error) {
+func (u *union) joinSpaces(q Query, r object.Resource) (*stream.Listener, error) {
 	if q.Spaces == nil {
 		return nil, nil
 	}
-	spec := stream.Spec{Selection: stream.Selection{Labels: q.Spaces.Labels}, Form: stream.Metadata}
+	spec := object.Spec{Selection: object.Selection{Labels: q.Spaces.Labels}, Form: object.Metadata}
 	o := u.host.listen(Query{})
 	o.Wake = u.wake
 	l, err := u.host.Streams.Join(r, spec, o)
@@ -259,7 +260,7 @@ func (u *union) joinSpaces(q Query, r stream.Resource) (*stream.Listener, error)
 // attach joins the streams that a query wants of a resource, in the selected namespaces. Streams
 // that it already has stay. It closes the former listener of namespaces if there is another. On an
 // error nothing has changed, and the caller closes spaces.
-func (u *union) attach(q Query, r stream.Resource, spaces *stream.Listener) error {
+func (u *union) attach(q Query, r object.Resource, spaces *stream.Listener) error {
 	parts, err := u.join(q, r)
 	if err != nil {
 		return err
@@ -283,7 +284,7 @@ func (u *union) attach(q Query, r stream.Resource, spaces *stream.Listener) erro
 }
 
 // join joins every stream of a query.
-func (u *union) join(q Query, r stream.Resource) (parts []*part, err error) {
+func (u *union) join(q Query, r object.Resource) (parts []*part, err error) {
 	l := u.host.listen(q)
 	l.Wake = func() {
 		u.wake()
@@ -295,7 +296,7 @@ func (u *union) join(q Query, r stream.Resource) (parts []*part, err error) {
 		listener, err := u.host.Streams.Join(r, w, l)
 		if err != nil {
 			closeAll(listenersOf(parts))
-			if errors.Is(err, stream.ErrUnjudged) {
+			if errors.Is(err, object.ErrUnjudged) {
 				err = fmt.Errorf("%w: %w", ErrUnfit, err)
 			}
 			return nil, q.Error(err)

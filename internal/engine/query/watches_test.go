@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 func TestASelectionThatRequiresANamespaceIsWatchedInIt(t *testing.T) {
-	anyOf := func(texts ...string) (all []stream.Selection) {
+	anyOf := func(texts ...string) (all []object.Selection) {
 		for _, text := range texts {
-			all = append(all, stream.Selection{Fields: fields.ParseSelectorOrDie(text)})
+			all = append(all, object.Selection{Fields: fields.ParseSelectorOrDie(text)})
 		}
 		return all
 	}
@@ -38,7 +38,7 @@ func TestASelectionThatRequiresANamespaceIsWatchedInIt(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, w := range c.q.Watches(stream.Resource{Namespaced: !c.wide}) {
+			for _, w := range c.q.Watches(object.Resource{Namespaced: !c.wide}) {
 				text := ""
 				if w.Fields != nil {
 					terms := w.Fields.Requirements()

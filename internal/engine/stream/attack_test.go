@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 // TestAListWithoutAnEndEnds: also where no item is kept, or the server says the same again.
@@ -39,11 +41,11 @@ func TestAStreamIsBoundedWhereNothingIsSaid(t *testing.T) {
 		defer set.Close()
 		assert.Equal(t, objectsMost, set.room.each)
 		set.room.each = 3
-		s := &stream{set: set, store: store{objects: make(map[Key]Object), namesakes: &namesakes{}}}
-		object := func(i int) (Key, Object) {
+		s := &stream{set: set, store: store{objects: make(map[object.Key]object.Object), namesakes: &namesakes{}}}
+		object := func(i int) (object.Key, object.Object) {
 			o := &unstructured.Unstructured{}
 			o.SetName(fmt.Sprint(i))
-			return Key{Name: o.GetName()}, o
+			return object.Key{Name: o.GetName()}, o
 		}
 		for i := range 6 {
 			key, o := object(i)

@@ -1,9 +1,11 @@
 package stream
 
+import "github.com/kates-go/kates/internal/object"
+
 // Change is a key and its object now: nil if there is none.
 type Change struct {
-	Key    Key
-	Object Object
+	Key    object.Key
+	Object object.Object
 }
 
 // Batch is what has changed for a listener since its last batch.
@@ -12,7 +14,7 @@ type Batch struct {
 	Extent  Extent
 	// Signals are the keys whose change is worth a signal, for a listener that asks for them. With
 	// Everything, all are.
-	Signals map[Key]bool
+	Signals map[object.Key]bool
 	// NewHistory: versions do not compare with those that the listener knows.
 	NewHistory bool
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // commit takes in a whole list, as of a version.
@@ -65,7 +66,7 @@ func (s *stream) swap(l listing, rv string, restored bool) (wake []func()) {
 	old, fresh := s.store.objects, l.objects
 	s.progress.watchRV = rv
 	overlaid := s.store.overlaid()
-	shown := func(key Key) Object {
+	shown := func(key object.Key) object.Object {
 		if o, ok := overlaid[key]; ok {
 			return o
 		}

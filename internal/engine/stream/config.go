@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Config is what all streams of a client have in common.
@@ -28,11 +30,11 @@ type Config struct {
 	// server is asked for its newest version, and the watch is opened again. Servers send a
 	// bookmark about every minute. Default 130 s.
 	IdleTimeout time.Duration
-	// Gone is asked when a list or watch was answered with err ([Misplaced], or 403 in a
+	// Gone is asked when a list or watch was answered with err ([object.Misplaced], or 403 in a
 	// namespace): whether it is certain that there is nothing left to watch, because complete,
 	// fresh discovery serves the resource in no version, or because the namespace does not exist.
 	// So discovery is fresh when the kind is looked up next. Nil: it never is.
-	Gone func(ctx context.Context, r Resource, namespace string, err error) bool
+	Gone func(ctx context.Context, r object.Resource, namespace string, err error) bool
 	// Suspect is called, from any stream's goroutine, when a watch has been silent for
 	// IdleTimeout, or a request was not answered in time, before the next request: other
 	// connections may be dead too, and each would cost a time-out. It closes them. It may be nil.

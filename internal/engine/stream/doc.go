@@ -39,7 +39,7 @@
 //
 // [Set.Begin] comes before the request, [Write.Commit] after its success. Whether an own write
 // moves an object into a stream or out of it is judged here where that can be known: by labels,
-// name, namespace, and the fields that [Resource.Field] reads as the server does. Otherwise the
+// name, namespace, and the fields that [object.Resource.Field] reads as the server does. Otherwise the
 // write costs one list of the object for each stream concerned. So does a deletion whose answer
 // has no version, except where a stream without selectors still shows the object, or its watch
 // has said when it was deleted (rule 4 of package coherence), unless it has just listed. What a
@@ -47,8 +47,8 @@
 //
 // # Forms
 //
-// A stream has a [Form] (whole untyped objects, typed ones, or metadata alone) and may have a
-// [Transform]; both are part of what makes it shared. The source decodes typed objects one by
+// A stream has a [object.Form] (whole untyped objects, typed ones, or metadata alone) and may have a
+// [object.Transform]; both are part of what makes it shared. The source decodes typed objects one by
 // one; the untyped answers to own writes are judged first, and then made typed by the source as
 // well.
 //
@@ -56,9 +56,9 @@
 // judged by the selectors, then put into the stream's form, then transformed, and then stored:
 // once per version, without locks. A list that repeats a version is compared with what is held,
 // and takes its place where the content differs (rule 9 of package coherence). One that does not
-// decode is stored as its identity with the error ([Undecoded], [Fault]). It is left out by
+// decode is stored as its identity with the error ([object.Undecoded], [object.Fault]). It is left out by
 // itself, and its versions, deletions and own writes count as ever. Whether a change is worth a
-// signal ([Signal]) is the listener's own decision. It is asked after the lock is released, for
+// signal ([object.Signal]) is the listener's own decision. It is asked after the lock is released, for
 // each change in turn: a quiet change never hides another.
 //
 // # Locks

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // State says how a query's watch stands.
@@ -199,11 +200,11 @@ func (s *stream) vanished(why error) {
 	s.mu.Lock()
 	var wake []func()
 	if s.progress.synced {
-		wake = s.swap(listing{objects: make(map[Key]Object)}, "", false)
+		wake = s.swap(listing{objects: make(map[object.Key]object.Object)}, "", false)
 		s.progress.kept.forget()
 		clear(s.own.unsettled)
 		for _, e := range s.store.drop() {
-			wake = s.mark(wake, e.Key, e.Object.(Object), delivered)
+			wake = s.mark(wake, e.Key, e.Object.(object.Object), delivered)
 		}
 	}
 	s.health.turn(true, s.listeners)
@@ -252,7 +253,7 @@ func (l *Listener) Status() Status {
 	st := s.status()
 	st.Objects = l.count()
 	if l.narrow != nil {
-		st.Form = strings.TrimSpace(l.narrow.as.form.named() + " of a wider watch")
+		st.Form = strings.TrimSpace(l.narrow.as.form.Word() + " of a wider watch")
 		if l.narrow.as.shard != "" {
 			st.Shard = shardNarrowed
 		}

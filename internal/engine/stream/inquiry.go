@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // told returns an outcome that tells what became of the object: its answer, or what the server
@@ -51,14 +52,14 @@ func (w *Write) told(ctx context.Context, o Outcome) (Outcome, error) {
 // what the server's lists look like, or with a source of its own.
 func (w *Write) asking(streams []*stream) requests {
 	for _, st := range streams {
-		if st.resource.GroupVersionResource == w.resource.GroupVersionResource && st.key.form == Whole {
+		if st.resource.GroupVersionResource == w.resource.GroupVersionResource && st.key.form == object.Whole {
 			all := st.requests
 			all.selection = metav1.ListOptions{}
 			return all
 		}
 	}
 	lockorder.CallOut("Config.Source")
-	return requests{source: w.set.config.Source(w.resource, w.key.Namespace, Whole), namespace: w.key.Namespace}
+	return requests{source: w.set.config.Source(w.resource, w.key.Namespace, object.Whole), namespace: w.key.Namespace}
 }
 
 // refuses reports whether the server will not answer, however often it is asked.

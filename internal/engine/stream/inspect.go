@@ -7,13 +7,14 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/footprint"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Inspection is what a stream has, and what it has done, in numbers.
 type Inspection struct {
 	Status
 	ID                int64 // tells the streams of a process apart
-	Resource          Resource
+	Resource          object.Resource
 	Namespace         string
 	Labels, Fields    string // the selectors
 	AnyOf             string // alternatives that are judged here; "" if there are none
@@ -31,7 +32,7 @@ type Inspection struct {
 // OwnWrite is an own write that the watch has not shown yet. Of one that is unsettled nothing else
 // than the key and the version is known.
 type OwnWrite struct {
-	Key       Key
+	Key       object.Key
 	Version   string // "" if it is not known
 	Since     time.Time
 	Gone      bool // the object was deleted, or is not among the stream's any more
@@ -64,7 +65,7 @@ func (s *stream) inspect(listeners int) Inspection {
 	per := s.perObject()
 	in := Inspection{
 		ID: s.tally.id, Resource: s.resource, Namespace: s.key.namespace, Labels: s.key.labels, Fields: s.key.fields,
-		AnyOf: s.key.anyOf, ShardSelector: s.selector.shard.String(),
+		AnyOf: s.key.anyOf, ShardSelector: s.selector.Shard.String(),
 		Listeners: listeners, Listing: int(s.tally.listed.Load()),
 		Events: s.tally.events.Load(), Bookmarks: s.tally.bookmarks.Load(), Undecodable: s.tally.undecodable.Load(),
 		Lists: counted(listReasons[:], s.tally.lists[:]), Watches: counted(watchReasons[:], s.tally.watches[:]),
@@ -116,7 +117,7 @@ func (s *stream) perObject() int64 {
 		}
 		return old.per
 	}
-	some := make([]Object, 0, sampled)
+	some := make([]object.Object, 0, sampled)
 	for _, o := range s.store.objects { // in no order
 		if some = append(some, o); len(some) == sampled {
 			break
@@ -159,7 +160,7 @@ type Examined struct {
 	Stream int64 // its ID
 	// Watched is the object as the watch has delivered it, and Current what the stream shows: that,
 	// or what an own write has laid over it. Nil: there is none.
-	Watched, Current Object
+	Watched, Current object.Object
 	// Write is the own write that is laid over; nil: there is none.
 	Write *OwnWrite
 	// Untaken: the object has changed since the last batch.
@@ -167,7 +168,7 @@ type Examined struct {
 }
 
 // Examine returns what the listener's stream has of one object.
-func (l *Listener) Examine(key Key) Examined {
+func (l *Listener) Examine(key object.Key) Examined {
 	s := l.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()

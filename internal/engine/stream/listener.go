@@ -2,6 +2,7 @@ package stream
 
 import (
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // audience are the listeners of a stream. Its lock guards them.
@@ -46,7 +47,7 @@ type ListenOptions struct {
 	// QuietOwn: own writes do not signal.
 	QuietOwn bool
 	// Signal decides which changes are worth a signal; nil: all.
-	Signal Signal
+	Signal object.Signal
 	// Wake says that something has changed.
 	Wake func()
 	// Noted says so at that very moment, worth a signal or not; it may be nil. If it was not called,
@@ -59,7 +60,7 @@ type ListenOptions struct {
 
 // mark notes that what is shown for key went from before to after. It returns what is to be run
 // for that once no lock is held, nil if nothing. Called with the stream's lock held.
-func (l *Listener) mark(key Key, before, after Object, own bool) func() {
+func (l *Listener) mark(key object.Key, before, after object.Object, own bool) func() {
 	before, after = l.sees(key, before), l.sees(key, after)
 	if before == after {
 		return nil // none, or the same part of two objects
@@ -103,7 +104,7 @@ func (l *Listener) noted() {
 
 // Take returns what has changed since the last batch.
 func (l *Listener) Take() Batch {
-	l.Reach(AtTake, Key{})
+	l.Reach(AtTake, object.Key{})
 	s := l.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +153,7 @@ func (l *Listener) State() ListenerState {
 	defer s.mu.Unlock()
 	synced, givenUp := s.progress.synced, s.own.givenUp
 	st := ListenerState{
-		Health: s.health.state, Gone: s.health.gone, Misplaced: Misplaced(s.health.err),
+		Health: s.health.state, Gone: s.health.gone, Misplaced: object.Misplaced(s.health.err),
 		Refused:    !synced && (s.health.refused >= forbiddenForGood || s.health.gone),
 		Lasting:    !synced && (s.health.refused >= forbiddenForLong || s.health.gone),
 		PositionRV: s.store.view.Position(),
@@ -171,7 +172,7 @@ func (l *Listener) State() ListenerState {
 }
 
 // Get returns what the stream shows of a key, nil if there is none. It changes nothing.
-func (l *Listener) Get(key Key) Object {
+func (l *Listener) Get(key object.Key) object.Object {
 	l.stream.mu.Lock()
 	defer l.stream.mu.Unlock()
 	return l.read(key)
@@ -194,7 +195,7 @@ func (l *Listener) Newest() (rv string, deletion int64) {
 
 // Each calls f with every object that the stream shows in a namespace ("" for all). It calls it
 // without locks.
-func (l *Listener) Each(namespace string, f func(Key, Object)) {
+func (l *Listener) Each(namespace string, f func(object.Key, object.Object)) {
 	s := l.stream
 	s.mu.Lock()
 	all := l.everything()
@@ -207,7 +208,7 @@ func (l *Listener) Each(namespace string, f func(Key, Object)) {
 }
 
 // Covers reports whether an object of that name can be among those that the listener sees.
-func (l *Listener) Covers(key Key) bool {
+func (l *Listener) Covers(key object.Key) bool {
 	if n := l.narrow; n != nil && (n.name != "" && n.name != key.Name || n.as.namespace != "" && n.as.namespace != key.Namespace) {
 		return false
 	}
@@ -222,7 +223,7 @@ func (l *Listener) Namespace() string {
 	return l.stream.key.namespace
 }
 
-// Storage names the stored resource, see [Resource].
+// Storage names the stored resource, see [object.Resource].
 func (l *Listener) Storage() string { return l.stream.resource.Storage }
 
 // ID tells streams apart, and the parts of one that narrow listeners see.

@@ -37,7 +37,7 @@ var errNotStreamed = errors.New("the server does not stream lists")
 // list takes in a whole list, as a stream or in pages. A streamed list goes on as the watch that
 // is returned.
 func (f *reflector) list(ctx context.Context) (*dialled, error) {
-	f.target.reach(AtList, Key{})
+	f.target.reach(AtList, object.Key{})
 	defer f.target.listing(0)
 	if f.doubt == listOlder {
 		if err := f.confirm(ctx); err != nil {
@@ -174,7 +174,7 @@ func (l listing) initial(e watch.Event) (rv string, err error) {
 
 // listed takes in a whole list.
 func (f *reflector) listed(next listing, rv string, asked ask) error {
-	f.target.reach(AtListed, Key{})
+	f.target.reach(AtListed, object.Key{})
 	f.step.Begin()
 	err := f.target.commit(next, rv, asked)
 	f.step.End()
@@ -193,11 +193,11 @@ func (f *reflector) listed(next listing, rv string, asked ask) error {
 // listing is the next store in the making.
 type listing struct {
 	stream    *stream
-	objects   map[Key]Object
+	objects   map[object.Key]object.Object
 	namesakes *namesakes
 	// compared are the items of a version that the stream holds. It lacks those that are the held
 	// object by now.
-	compared map[Key]comparison
+	compared map[object.Key]comparison
 	// others hold other shares of the same objects.
 	others []*stream
 	// newHistory: its versions may not compare with those of what the stream holds.
@@ -213,7 +213,7 @@ func (s *stream) begin(newHistory bool) listing {
 	s.listing(0)
 	s.sharding.begin()
 	return listing{
-		stream: s, objects: make(map[Key]Object), namesakes: &namesakes{}, compared: make(map[Key]comparison),
+		stream: s, objects: make(map[object.Key]object.Object), namesakes: &namesakes{}, compared: make(map[object.Key]comparison),
 		newHistory: newHistory, others: s.set.otherShares(s),
 	}
 }
@@ -258,7 +258,7 @@ func (l listing) put(item runtime.Object) error {
 func (l listing) size() int { return len(l.objects) + l.namesakes.more }
 
 // remove takes in the deletion of an object; nil stands for whatever has the key.
-func (l listing) remove(key Key, o Object) {
+func (l listing) remove(key object.Key, o object.Object) {
 	delete(l.compared, key)
 	if left := l.namesakes.drop(key, l.objects[key], o); left != nil {
 		l.objects[key] = left

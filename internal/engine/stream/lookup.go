@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -31,16 +30,16 @@ const (
 // known is false where the streams cannot tell, also where a stream that has too little of its
 // objects has shown a newer version: then only the server can say. A known object that is nil
 // does not exist at the version that a stream without selectors has reached.
-func (s *Set) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
+func (s *Set) Lookup(r object.Resource, key object.Key, part Part) (o object.Object, known bool) {
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
 	if Ambiguous(key) {
 		return nil, false // streams from JSON may hold another object of that name
 	}
-	var absent bool   // a stream without selectors shows that there is none
-	var as string     // at this version
-	var newest Object // in any form
+	var absent bool          // a stream without selectors shows that there is none
+	var as string            // at this version
+	var newest object.Object // in any form
 	for _, st := range s.serving(r) {
 		if !st.covers(key) {
 			continue
@@ -49,9 +48,9 @@ func (s *Set) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
 		switch {
 		case e.givenUp:
 		case e.shown != nil:
-			newest = Newer(newest, e.shown)
-			if Fault(e.shown) == nil && st.holdsPart(part) {
-				o = Newer(o, e.shown)
+			newest = object.Newer(newest, e.shown)
+			if object.Fault(e.shown) == nil && st.holdsPart(part) {
+				o = object.Newer(o, e.shown)
 			}
 		case e.synced && st.whole():
 			absent, as = true, coherence.Newest(as, e.shownRV)
@@ -72,7 +71,7 @@ func (s *Set) Lookup(r Resource, key Key, part Part) (o Object, known bool) {
 // that has all of them with at least that part of each. ok is false if there is no such stream,
 // or if one of its objects did not decode: then nobody knows whether it is selected. The objects
 // are shared, in no particular order. It takes time in the number of objects of the stream.
-func (s *Set) List(r Resource, namespace string, selector labels.Selector, part Part) (found []Object, ok bool) {
+func (s *Set) List(r object.Resource, namespace string, selector labels.Selector, part Part) (found []object.Object, ok bool) {
 	for _, st := range s.serving(r) {
 		if st.key.namespace != "" && st.key.namespace != namespace || !st.whole() || !st.holdsPart(part) {
 			continue
@@ -81,7 +80,7 @@ func (s *Set) List(r Resource, namespace string, selector labels.Selector, part 
 		if ok = st.progress.synced && !st.own.givenUp; ok {
 			for _, c := range st.store.everything() {
 				if o := object.Bare(c.Object); namespace == "" || o.GetNamespace() == namespace {
-					found, ok = append(found, o), ok && Fault(o) == nil
+					found, ok = append(found, o), ok && object.Fault(o) == nil
 				}
 			}
 		}
@@ -101,13 +100,13 @@ func (s *Set) List(r Resource, namespace string, selector labels.Selector, part 
 }
 
 // Holds reports whether the object of that UID is known to some stream of the resource.
-func (s *Set) Holds(r Resource, key Key, uid types.UID) bool {
+func (s *Set) Holds(r object.Resource, key object.Key, uid types.UID) bool {
 	o, known := s.Lookup(r, key, Version)
 	return known && o != nil && o.GetUID() == uid
 }
 
 // serving returns the streams of exactly this resource, as it is served now.
-func (s *Set) serving(r Resource) (found []*stream) {
+func (s *Set) serving(r object.Resource) (found []*stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, st := range s.over(r.Storage) {
@@ -126,20 +125,20 @@ func (s *shape) holdsPart(part Part) bool {
 	case Meta:
 		return s.holdsAll()
 	case Known:
-		return s.holdsAll() && s.key.form != Metadata
+		return s.holdsAll() && s.key.form != object.Metadata
 	}
-	return s.holdsAll() && s.key.form == Whole
+	return s.holdsAll() && s.key.form == object.Whole
 }
 
 // entry is what a stream has of one key, at one moment.
 type entry struct {
-	stored, shown Object // without and with own writes, nil for none
-	shownRV       string // the version at which that is shown, "" if unknown
-	synced        bool   // the first list is in
-	givenUp       bool   // the stream may have shown a newer object
+	stored, shown object.Object // without and with own writes, nil for none
+	shownRV       string        // the version at which that is shown, "" if unknown
+	synced        bool          // the first list is in
+	givenUp       bool          // the stream may have shown a newer object
 }
 
-func (s *stream) entry(key Key) entry {
+func (s *stream) entry(key object.Key) entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := entry{stored: s.store.objects[key], shown: s.store.read(key), synced: s.progress.synced, givenUp: s.own.givenUp}
@@ -153,17 +152,17 @@ func (s *stream) entry(key Key) entry {
 // it. It is nil, too, where a stream without selectors has come further and has none, or has given
 // up own writes.
 //
-// An untyped object ([IsWhole]) is as the server had it at that version, and any other has what
+// An untyped object ([object.IsWhole]) is as the server had it at that version, and any other has what
 // its form has. Streams that hold less than their form has (a transform, some fields of a Go type)
 // do not count: a write that starts from such an object would remove what it has not read.
-func (s *Set) Newest(r Resource, key Key, has func(Object) bool) Object {
+func (s *Set) Newest(r object.Resource, key object.Key, has func(object.Object) bool) object.Object {
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
 	if Ambiguous(key) {
 		return nil // streams from JSON may hold another object of that name
 	}
-	var found, newest Object
+	var found, newest object.Object
 	var absentRV string
 	for _, st := range s.serving(r) {
 		if !st.covers(key) {
@@ -179,9 +178,9 @@ func (s *Set) Newest(r Resource, key Key, has func(Object) bool) Object {
 			}
 			continue
 		}
-		newest = Newer(newest, e.shown)
-		if st.holdsForm() && Fault(e.shown) == nil && has(object.Bare(e.shown)) {
-			found = Newer(found, e.shown)
+		newest = object.Newer(newest, e.shown)
+		if st.holdsForm() && object.Fault(e.shown) == nil && has(object.Bare(e.shown)) {
+			found = object.Newer(found, e.shown)
 		}
 	}
 	switch {
@@ -191,10 +190,4 @@ func (s *Set) Newest(r Resource, key Key, has func(Object) bool) Object {
 		return nil
 	}
 	return object.Bare(found)
-}
-
-// IsWhole reports whether an object is untyped.
-func IsWhole(o Object) bool {
-	_, untyped := object.Bare(o).(*unstructured.Unstructured)
-	return untyped
 }

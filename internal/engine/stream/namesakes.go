@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // namesakes are objects of a server that have one key here. A server stores some names that are no
@@ -15,8 +16,8 @@ import (
 // several objects have a key, the key is invalid. All of them are kept, so the key is right again
 // as soon as one object is left, without a list. Whoever makes such names costs others no request.
 type namesakes struct {
-	of   map[Key]map[types.UID]Object // two or more for each key
-	more int                          // objects beside the first of each key
+	of   map[object.Key]map[types.UID]object.Object // two or more for each key
+	more int                                        // objects beside the first of each key
 }
 
 // errNamesakes is the fault of an object that stands for several.
@@ -24,25 +25,27 @@ var errNamesakes = errors.New("the server has several objects with this name: th
 	"that are no UTF-8, and JSON has U+FFFD for each of these")
 
 // Ambiguous reports whether a name may stand for several names of the server.
-func Ambiguous(key Key) bool {
+func Ambiguous(key object.Key) bool {
 	const replaced = string(utf8.RuneError)
 	return strings.Contains(key.Name, replaced) || strings.Contains(key.Namespace, replaced) || !sayable(key)
 }
 
 // sayable reports whether JSON can say a name.
-func sayable(key Key) bool { return utf8.ValidString(key.Name) && utf8.ValidString(key.Namespace) }
+func sayable(key object.Key) bool {
+	return utf8.ValidString(key.Name) && utf8.ValidString(key.Namespace)
+}
 
 // add takes in an object beside what is held of its key. It returns what is held then.
-func (n *namesakes) add(key Key, held, o Object) Object {
+func (n *namesakes) add(key object.Key, held, o object.Object) object.Object {
 	all := n.of[key]
 	if all == nil {
 		if held == nil || !Ambiguous(key) || !differ(held, o) {
 			return o
 		}
 		if n.of == nil {
-			n.of = make(map[Key]map[types.UID]Object)
+			n.of = make(map[object.Key]map[types.UID]object.Object)
 		}
-		all = map[types.UID]Object{held.GetUID(): held}
+		all = map[types.UID]object.Object{held.GetUID(): held}
 		n.of[key] = all
 	}
 	if all[o.GetUID()] == nil {
@@ -57,7 +60,7 @@ func (n *namesakes) add(key Key, held, o Object) Object {
 
 // drop takes out an object, or, with nil, all that have the key. It returns what is held of the key
 // then, nil for nothing.
-func (n *namesakes) drop(key Key, held, o Object) Object {
+func (n *namesakes) drop(key object.Key, held, o object.Object) object.Object {
 	all := n.of[key]
 	switch {
 	case o == nil:
@@ -84,7 +87,7 @@ func (n *namesakes) drop(key Key, held, o Object) Object {
 }
 
 // distinct is a name that no two objects have, where their keys may be the same.
-func distinct(key Key, uid types.UID) Key {
+func distinct(key object.Key, uid types.UID) object.Key {
 	if Ambiguous(key) {
 		key.Name += "/" + string(uid)
 	}
@@ -92,19 +95,20 @@ func distinct(key Key, uid types.UID) Key {
 }
 
 // differ reports whether it is certain that two are not versions of one object.
-func differ(a, b Object) bool {
+func differ(a, b object.Object) bool {
 	return a.GetUID() != "" && b.GetUID() != "" && a.GetUID() != b.GetUID()
 }
 
 // standIn stands for several objects of one key. It has the newest version of them.
-func standIn(a, b Object) Object {
+func standIn(a, b object.Object) object.Object {
 	o := a
 	if coherence.Newer(b.GetResourceVersion(), a.GetResourceVersion()) {
 		o = b
 	}
-	gvk := o.GetObjectKind().GroupVersionKind()
-	return reject(identity{gvk.GroupVersion().String(), gvk.Kind, o.GetNamespace(), o.GetName(), "", o.GetResourceVersion()}, errNamesakes)
+	id := object.IDAs(o, o.GetObjectKind().GroupVersionKind())
+	id.UID = ""
+	return object.Reject(id, nil, errNamesakes)
 }
 
 // StandsForSeveral reports whether an object that is left out stands for several of the server.
-func StandsForSeveral(o Object) bool { return errors.Is(Fault(o), errNamesakes) }
+func StandsForSeveral(o object.Object) bool { return errors.Is(object.Fault(o), errNamesakes) }

@@ -7,12 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 // TestNamesakesWhoseStandInIsGoneAreTakenIn: own writes that are given up leave none.
 func TestNamesakesWhoseStandInIsGoneAreTakenIn(t *testing.T) {
-	key := Key{Name: "a\uFFFD"}
-	object := func(uid, rv string) Object {
+	key := object.Key{Name: "a\uFFFD"}
+	object := func(uid, rv string) object.Object {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: key.Name, UID: types.UID(uid), ResourceVersion: rv}}
 	}
 	n := &namesakes{}

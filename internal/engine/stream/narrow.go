@@ -6,8 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -24,19 +22,19 @@ const narrowMost = 64
 type narrow struct {
 	as       streamKey // the stream that the listener would have of its own
 	name     string    // the only name that is selected; "" for all
-	selector selector
+	selector object.Judge
 	kind     schema.GroupVersionKind
 	// short, if not nil, has the metadata of each object as it was handed out last: one version is
 	// one pointer.
-	short map[Key]shortened
+	short map[object.Key]shortened
 }
 
 // shortened is an object and its metadata.
-type shortened struct{ of, as Object }
+type shortened struct{ of, as object.Object }
 
 // wider returns a stream that can serve what a key's own stream would, and how; nil if there is
 // none. Called with mu held.
-func (s *Set) wider(r Resource, spec Spec, key streamKey, o ListenOptions) (*stream, *narrow) {
+func (s *Set) wider(r object.Resource, spec object.Spec, key streamKey, o ListenOptions) (*stream, *narrow) {
 	if !s.config.Share || o.Apart || spec.Transform != nil || !judges(spec) {
 		return nil, nil
 	}
@@ -44,9 +42,9 @@ func (s *Set) wider(r Resource, spec Spec, key streamKey, o ListenOptions) (*str
 		if !st.contains(key) || !st.serves() {
 			continue
 		}
-		n := &narrow{as: key, name: spec.onlyName(), selector: newSelector(r, spec), kind: r.Kind}
+		n := &narrow{as: key, name: spec.OnlyName(), selector: object.NewJudge(r, spec), kind: r.Kind}
 		if key.form != st.key.form {
-			n.short = make(map[Key]shortened)
+			n.short = make(map[object.Key]shortened)
 		}
 		return st, n
 	}
@@ -55,7 +53,7 @@ func (s *Set) wider(r Resource, spec Spec, key streamKey, o ListenOptions) (*str
 
 // judges reports whether it can be judged here for certain what a query selects, whatever the
 // object.
-func judges(spec Spec) bool {
+func judges(spec object.Spec) bool {
 	for _, q := range append(slices.Clip(spec.AnyOf), spec.Selection) {
 		if q.Fields != nil && slices.ContainsFunc(q.Fields.Requirements(), func(r fields.Requirement) bool { return !ofMetadata(r) }) {
 			return false
@@ -73,7 +71,7 @@ func (s *shape) contains(key streamKey) bool {
 	return s.whole() && s.transform == nil && s.keep == nil && s.key.resource == key.resource &&
 		s.key.kind == key.kind && s.key.namespaced == key.namespaced &&
 		(s.key.namespace == "" || s.key.namespace == key.namespace) &&
-		(s.key.form == key.form || key.form == Metadata && !s.key.form.Projects())
+		(s.key.form == key.form || key.form == object.Metadata && !s.key.form.Projects())
 }
 
 // serves reports whether the stream can take another narrow listener: it has its objects, and no
@@ -92,7 +90,7 @@ func (s *stream) serves() bool {
 
 // in reports whether the listener's query has an object. Of one that does not decode the labels
 // may be unknown: it is in, so that somebody hears of it.
-func (n *narrow) in(o Object) bool {
+func (n *narrow) in(o object.Object) bool {
 	o = object.Bare(o)
 	switch {
 	case n == nil || o == nil:
@@ -100,12 +98,12 @@ func (n *narrow) in(o Object) bool {
 	case n.as.namespace != "" && o.GetNamespace() != n.as.namespace:
 		return false
 	}
-	return n.selector.byMetadata(o)
+	return n.selector.ByMetadata(o)
 }
 
 // sees returns what the listener sees of an object that the stream shows: nil if its query does
 // not have it.
-func (n *narrow) sees(key Key, o Object) Object {
+func (n *narrow) sees(key object.Key, o object.Object) object.Object {
 	switch {
 	case n == nil:
 		return o
@@ -120,7 +118,7 @@ func (n *narrow) sees(key Key, o Object) Object {
 		return last.as
 	}
 	as := n.shorten(o)
-	if last.of != nil && last.of.GetResourceVersion() == o.GetResourceVersion() && Alike(last.as, as) {
+	if last.of != nil && last.of.GetResourceVersion() == o.GetResourceVersion() && object.Alike(last.as, as) {
 		as = last.as // a list shows the version otherwise, but not its metadata
 	}
 	n.short[key] = shortened{of: o, as: as}
@@ -128,29 +126,27 @@ func (n *narrow) sees(key Key, o Object) Object {
 }
 
 // shorten returns an object's metadata. It shares memory with the object.
-func (n *narrow) shorten(o Object) Object {
-	r, undecoded := o.(*rejected)
-	if undecoded && r.metadata == nil {
-		return o
+func (n *narrow) shorten(o object.Object) object.Object {
+	if object.Fault(o) != nil {
+		known := object.FaultMetadata(o)
+		if known == nil {
+			return o
+		}
+		o = known
 	}
-	if undecoded {
-		o = r.metadata
-	}
-	short, err := Shorten(o, n.kind)
+	short, err := object.Shorten(o, n.kind)
 	if err != nil {
-		return reject(identity{
-			n.kind.GroupVersion().String(), n.kind.Kind, o.GetNamespace(), o.GetName(), string(o.GetUID()), o.GetResourceVersion(),
-		}, err)
+		return object.Reject(object.IDAs(o, n.kind), nil, err)
 	}
 	return short
 }
 
 // read returns what the listener sees of a key. Called with the stream's lock held.
-func (l *Listener) read(key Key) Object { return l.sees(key, l.stream.store.read(key)) }
+func (l *Listener) read(key object.Key) object.Object { return l.sees(key, l.stream.store.read(key)) }
 
 // sees returns what the listener sees of an object that the stream shows, without a stamp. Called
 // with the stream's lock held.
-func (l *Listener) sees(key Key, o Object) Object {
+func (l *Listener) sees(key object.Key, o object.Object) object.Object {
 	return l.narrow.sees(key, object.Bare(o))
 }
 
@@ -179,14 +175,4 @@ func (l *Listener) count() (n int) {
 		}
 	}
 	return n
-}
-
-// metadataOf returns the metadata of a typed object; it shares memory with the object.
-func metadataOf(o Object) (*metav1.ObjectMeta, bool) {
-	a, ok := o.(metav1.ObjectMetaAccessor)
-	if !ok {
-		return nil, false
-	}
-	m, ok := a.GetObjectMeta().(*metav1.ObjectMeta)
-	return m, ok
 }

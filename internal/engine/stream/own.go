@@ -4,16 +4,17 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // ownWrites is what a stream knows of its client's writes beyond the store. The stream's lock
 // guards it.
 type ownWrites struct {
 	// flights are own writes that are under way.
-	flights map[Key]*flight
+	flights map[object.Key]*flight
 	// unsettled are own writes that the server could not be asked about, with the version that the
 	// watch has to reach to show them.
-	unsettled map[Key]bound
+	unsettled map[object.Key]bound
 	// expiry fires when an own write has been shown for long enough without an event that
 	// confirms it. expired: it has fired; the next list ends such writes.
 	expiry  *time.Timer
@@ -34,18 +35,18 @@ type flight struct {
 	// held: its events have not signalled to listeners that ask for quiet own writes. Whether they
 	// were the write's own is known when the answer is.
 	held   bool
-	before Object // what was shown before the first of them
+	before object.Object // what was shown before the first of them
 }
 
 // hold holds back a signal.
-func (f *flight) hold(before Object) {
+func (f *flight) hold(before object.Object) {
 	if !f.held {
 		f.held, f.before = true, before
 	}
 }
 
 // takeOff notes that a write of key is about to be sent.
-func (s *stream) takeOff(key Key) {
+func (s *stream) takeOff(key object.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.own.flights[key]
@@ -58,7 +59,7 @@ func (s *stream) takeOff(key Key) {
 }
 
 // land ends what takeOff began. w is the write if it has succeeded, else nil.
-func (s *stream) land(key Key, w *coherence.Write) {
+func (s *stream) land(key object.Key, w *coherence.Write) {
 	s.mu.Lock()
 	s.store.view.End(key)
 	f := s.own.flights[key]
@@ -85,7 +86,7 @@ func (s *stream) record(w coherence.Write, by cause) bool {
 	floor := s.set.floor(s.resource.Storage)
 	s.mu.Lock()
 	before := s.store.read(w.Key)
-	if o, ok := w.Object.(Object); ok {
+	if o, ok := w.Object.(object.Object); ok {
 		w.Object = s.store.echo(before, o) // a list that settled it may bring what is shown
 	}
 	undated := s.store.view.Undated()
@@ -166,7 +167,7 @@ func (s *stream) expireLater() {
 
 // unsettle notes an own write that the server could not be asked about: the one exception to G4.
 // The watch settles it.
-func (s *stream) unsettle(key Key, rv string) {
+func (s *stream) unsettle(key object.Key, rv string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	position := s.store.view.Position()

@@ -90,7 +90,7 @@ func newWay(put func(runtime.Object) error) *way {
 
 // astray reports whether the token behind the last item may lead elsewhere.
 func (w *way) astray() bool {
-	o, ok := w.last.(Object)
+	o, ok := w.last.(object.Object)
 	return ok && Ambiguous(object.KeyOf(o))
 }
 
@@ -135,7 +135,7 @@ func patiently(list ListOnce) ListOnce {
 }
 
 // within is the source to ask for what has a key.
-func (r requests) within(key Key) Source {
+func (r requests) within(key object.Key) Source {
 	if r.namespace == "" && key.Namespace != "" {
 		if narrow := r.source.Within(key.Namespace); narrow != nil {
 			return narrow
@@ -146,7 +146,7 @@ func (r requests) within(key Key) Source {
 
 // lookup lists one object as the stream would show it, no older than a version; nil if the stream
 // would not show it. The second result is the version of the list.
-func (r requests) lookup(ctx context.Context, key Key, notOlderThanRV string) (found Object, rv string, err error) {
+func (r requests) lookup(ctx context.Context, key object.Key, notOlderThanRV string) (found object.Object, rv string, err error) {
 	o := r.options()
 	if coherence.Comparable(notOlderThanRV) {
 		o.ResourceVersion, o.ResourceVersionMatch = notOlderThanRV, metav1.ResourceVersionMatchNotOlderThan
@@ -155,7 +155,7 @@ func (r requests) lookup(ctx context.Context, key Key, notOlderThanRV string) (f
 }
 
 // lookupWith is lookup with options.
-func (r requests) lookupWith(ctx context.Context, key Key, o metav1.ListOptions) (found Object, rv string, err error) {
+func (r requests) lookupWith(ctx context.Context, key object.Key, o metav1.ListOptions) (found object.Object, rv string, err error) {
 	name := fields.OneTermEqualSelector("metadata.name", key.Name)
 	if o.FieldSelector != "" {
 		own, err := fields.ParseSelector(o.FieldSelector)
@@ -168,7 +168,7 @@ func (r requests) lookupWith(ctx context.Context, key Key, o metav1.ListOptions)
 	lockorder.CallOut("the look-up of an object")
 	list := patiently(r.within(key).ListItems)
 	m, err := list(ctx, o, func(item runtime.Object) error {
-		if o, ok := item.(Object); ok && object.KeyOf(o) == key {
+		if o, ok := item.(object.Object); ok && object.KeyOf(o) == key {
 			found = o
 		}
 		return nil

@@ -1,6 +1,9 @@
 package stream
 
-import "github.com/kates-go/kates/internal/base/lockorder"
+import (
+	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/object"
+)
 
 // Point names a moment at which tests let other things happen: between two steps that are each
 // under a lock, but not both under one. What happens there can also happen in production.
@@ -25,8 +28,8 @@ const (
 // Moment is a point that has been reached.
 type Moment struct {
 	Point
-	Stream ID  // zero where no stream is concerned
-	Key    Key // zero where no key is concerned
+	Stream ID         // zero where no stream is concerned
+	Key    object.Key // zero where no key is concerned
 }
 
 // String names the stream: what it watches.
@@ -45,9 +48,9 @@ func (s *Set) Reach(p Point) {
 }
 
 // Reach is [Set.Reach] for a point that concerns a stream.
-func (l *Listener) Reach(p Point, key Key) { l.stream.reach(p, key) }
+func (l *Listener) Reach(p Point, key object.Key) { l.stream.reach(p, key) }
 
-func (s *stream) reach(p Point, key Key) {
+func (s *stream) reach(p Point, key object.Key) {
 	if s.config.Points != nil {
 		lockorder.CallOut("Config.Points")
 		s.config.Points(Moment{p, ID{stream: s}, key})

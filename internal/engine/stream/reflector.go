@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/base/watchdog"
 	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // reflector keeps a target as new as the server: it lists, then watches from the list's version
@@ -80,7 +81,7 @@ type target interface {
 	failed(what request, err error)
 	vanished(why error)
 	// reach lets tests do something at a point.
-	reach(p Point, key Key)
+	reach(p Point, key object.Key)
 	// dated is an error if a list's version is of no use, after another one.
 	dated(rv, beforeRV string) error
 	// askOrigin asks which server a list comes from, and started notes how the first one was made.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 // room is how many objects the streams of a set may hold together ([Config].ObjectsMax), and how
@@ -83,7 +85,7 @@ func (s *stream) fit(objects int) bool {
 }
 
 // put stores an object, if there is room for it. Called with mu held.
-func (s *stream) put(key Key, o Object) bool {
+func (s *stream) put(key object.Key, o object.Object) bool {
 	size := s.store.size()
 	if _, held := s.store.objects[key]; !held {
 		size++
@@ -97,7 +99,7 @@ func (s *stream) put(key Key, o Object) bool {
 }
 
 // remove takes in the deletion of an object. Called with mu held.
-func (s *stream) remove(key Key, o Object) {
+func (s *stream) remove(key object.Key, o object.Object) {
 	if left := s.store.namesakes.drop(key, s.store.objects[key], o); left != nil {
 		s.store.objects[key] = left
 	} else {

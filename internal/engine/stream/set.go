@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -12,6 +13,9 @@ import (
 	"github.com/kates-go/kates/internal/base/watchdog"
 	"github.com/kates-go/kates/internal/object"
 )
+
+// ErrClosed is the cause of an end by Close.
+var ErrClosed = errors.New("closed")
 
 // Set is the streams of one client: one per distinct resource, namespace, selectors, form and
 // transform, shared by everyone who asks, and the journal of the client's own writes. It is safe
@@ -122,8 +126,8 @@ func (s *Set) Close() {
 
 // Join adds a listener to the stream of a Spec, or, with [Config].Share, to one that has more. It
 // starts the stream for the first one.
-func (s *Set) Join(r Resource, spec Spec, o ListenOptions) (*Listener, error) {
-	if err := Unjudged(r, spec); err != nil {
+func (s *Set) Join(r object.Resource, spec object.Spec, o ListenOptions) (*Listener, error) {
+	if err := object.Unjudged(r, spec); err != nil {
 		return nil, err
 	}
 	key := keyOf(r, spec)
@@ -245,7 +249,7 @@ func (s *Set) Len() int { return len(s.all()) }
 // Shares reports whether o is an object, as such or converted, that a stream or a user shares with
 // its readers.
 func (s *Set) Shares(o any) bool {
-	if obj, ok := o.(Object); ok {
+	if obj, ok := o.(object.Object); ok {
 		for _, st := range s.all() {
 			if e := st.entry(object.KeyOf(obj)); e.stored == obj || e.shown == obj {
 				return true

@@ -9,9 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/internal/base/shardrange"
+	"github.com/kates-go/kates/internal/object"
 )
 
-// A stream may bring a share of the objects ([Selection].Shard, KEP-5866). The rules:
+// A stream may bring a share of the objects ([object.Selection].Shard, KEP-5866). The rules:
 //
 //  1. Every request says which share. A server without sharding ignores that without an error, so
 //     each object that comes is judged here, as those of own writes are: the hash is known
@@ -71,7 +72,7 @@ func (s *sharding) answered(want shardrange.Shard, info *metav1.ShardInfo) error
 	}
 	got, err := shardrange.Parse(info.Selector)
 	if err == nil && !got.Covers(want) {
-		err = fmt.Errorf("the server has sent the share %q, where %q was asked for", brief(info.Selector), brief(want.String()))
+		err = fmt.Errorf("the server has sent the share %q, where %q was asked for", object.Brief(info.Selector), object.Brief(want.String()))
 	}
 	if err != nil {
 		return fmt.Errorf("a list of another share: %w", err)
@@ -115,42 +116,9 @@ func (s *shape) shardStatus() string {
 	return s.sharding.status()
 }
 
-// controlled reports whether an object's controller is in the shard.
-func controlled(s shardrange.Shard, o Object) bool {
-	if whole, ok := o.(*rejected); ok {
-		if whole.metadata == nil {
-			return true // nobody knows whose it is: so all hear of it
-		}
-		o = whole.metadata
-	}
-	owner := metav1.GetControllerOfNoCopy(o)
-	if owner == nil {
-		return s.Everything()
-	}
-	return s.Ranges.Has(shardrange.Hash(string(owner.UID)))
-}
-
-// in reports whether an object is in the selector's shard. The UID of one that does not decode may
-// be unknown: then the server's judgement stands, so that somebody hears of it.
-func (s selector) in(o Object) bool {
-	if s.shard.Field == "" {
-		return true // without a look at the object
-	}
-	if s.shard.Field == shardrange.Controller {
-		return controlled(s.shard, o)
-	}
-	if s.shard.Field == shardrange.UID && o.GetUID() == "" && Fault(o) != nil {
-		return true
-	}
-	return s.shard.Has(o.GetNamespace(), string(o.GetUID()))
-}
-
-// forGood reports whether an object never enters the selector's shard, or leaves it.
-func (s selector) forGood() bool { return s.shard.Field != shardrange.Controller }
-
 // ours is in for an object that the server has sent: it notes what it should not have sent.
-func (s *shape) ours(o Object) bool {
-	if s.key.shard == "" || s.selector.in(o) {
+func (s *shape) ours(o object.Object) bool {
+	if s.key.shard == "" || s.selector.InShard(o) {
 		return true
 	}
 	if s.sharding != nil {

@@ -1,12 +1,16 @@
 package stream
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kates-go/kates/internal/object"
+)
 
 // Sharer is a [Source] whose objects can share memory as soon as they are decoded.
 type Sharer interface {
 	Source
 	// Shared returns a source of the same objects, in which equal parts of several objects are the
-	// same memory. Nobody may write to them, not even a [Transform].
+	// same memory. Nobody may write to them, not even a [object.Transform].
 	Shared() Source
 }
 
@@ -27,7 +31,7 @@ func (s *shape) share() {
 }
 
 // shareParts lets an object share memory that was transformed, and that nobody else has.
-func (s *shape) shareParts(o Object) {
+func (s *shape) shareParts(o object.Object) {
 	u, untyped := o.(*unstructured.Unstructured)
 	if source, ok := s.source.(Sharing); ok && untyped {
 		u.Object = source.Share(u.Object)
@@ -36,9 +40,9 @@ func (s *shape) shareParts(o Object) {
 
 // sharing returns what a stream holds of the answer to an own write. Other streams may hold the
 // answer, too.
-func (s *shape) sharing(o Object) Object {
+func (s *shape) sharing(o object.Object) object.Object {
 	u, untyped := o.(*unstructured.Unstructured)
-	if !untyped || s.transform != nil || s.key.form != Whole {
+	if !untyped || s.transform != nil || s.key.form != object.Whole {
 		return o
 	}
 	if _, ok := s.source.(Sharing); !ok {

@@ -7,19 +7,9 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// Signal decides whether a change of an object is worth a signal. old is nil for an object that is
-// new, and current for one that is gone. For an object that was replaced by another of its name it
-// is called twice, gone and new. A change that is not worth a signal is in the next snapshot, and
-// in its deltas, all the same.
-//
-// It is called without locks, by the goroutine that lists and watches and by those that write, for
-// changes in no particular order, before the change is coalesced with others. It does not write to
-// its arguments. One that panics is logged, and counts as true.
-type Signal func(old, current Object) bool
-
 // waking returns what is to be run, without locks, for a change that may be worth a signal. Called
 // with the stream's lock held.
-func (l *Listener) waking(key Key, before, after Object) func() {
+func (l *Listener) waking(key object.Key, before, after object.Object) func() {
 	if l.Signal == nil {
 		l.signal(key)
 		return l.Wake
@@ -36,9 +26,9 @@ func (l *Listener) waking(key Key, before, after Object) func() {
 }
 
 // worth asks the user's function whether a change is worth a signal.
-func (l *Listener) worth(before, after Object) (yes bool) {
+func (l *Listener) worth(before, after object.Object) (yes bool) {
 	before, after = object.Bare(before), object.Bare(after)
-	if Fault(before) != nil || Fault(after) != nil {
+	if object.Fault(before) != nil || object.Fault(after) != nil {
 		return true
 	}
 	ask := func() error {

@@ -13,11 +13,13 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Sources makes the source of one resource, in one namespace or in all (""), in the form that the
 // objects are to have.
-type Sources func(r Resource, namespace string, form Form) Source
+type Sources func(r object.Resource, namespace string, form object.Form) Source
 
 // Source lists and watches one resource, with the options of the Kubernetes API (selectors,
 // resource versions, pages). Several goroutines may use it at once. Nobody else has the objects
@@ -34,15 +36,15 @@ type Source interface {
 	// Form is the form in which objects are delivered now, where that may be another than the
 	// one asked for: not every client and server can send metadata alone. The stream then shortens
 	// them, and its status says so. For typed objects it also names their encoding.
-	Form() Form
+	Form() object.Form
 	// Typed makes a typed object of an untyped one (the answer to an own write), in memory of its
 	// own, as it would have been decoded from the wire. An error means that it does not decode.
-	Typed(o *unstructured.Unstructured) (Object, error)
+	Typed(o *unstructured.Unstructured) (object.Object, error)
 	// Compact lets typed objects share memory. It is called once for an object that is about to
 	// be stored, or to be compared with what is stored. Nobody else has it yet. Unless it is final, a
-	// [Transform] may still write to it. before is nil, or another version of the object, which is
+	// [object.Transform] may still write to it. before is nil, or another version of the object, which is
 	// published: it is only read. It need not have the object's Go type.
-	Compact(o, before Object, final bool)
+	Compact(o, before object.Object, final bool)
 	// Within returns the source of one namespace, for a source of all namespaces, or nil if it has
 	// none. A server finds an object by its namespace and name at once; by its name alone it
 	// searches all objects.
@@ -71,7 +73,7 @@ const (
 type Plain struct {
 	cache.ListerWatcherWithContext
 	// Delivers is the form of the objects.
-	Delivers Form
+	Delivers object.Form
 	Untyped
 }
 
@@ -85,7 +87,7 @@ func (p Plain) ListItems(ctx context.Context, o metav1.ListOptions, put func(run
 }
 
 // Form is the one that the objects have.
-func (p Plain) Form() Form { return p.Delivers }
+func (p Plain) Form() object.Form { return p.Delivers }
 
 // EachItem hands out the items of a list. It returns the list's metadata.
 func EachItem(list runtime.Object, put func(runtime.Object) error) (m metav1.ListMeta, err error) {
@@ -113,12 +115,12 @@ type Untyped struct{}
 func (Untyped) Lists() ListMode { return ListsAsConfigured }
 
 // Typed knows no Go types.
-func (Untyped) Typed(*unstructured.Unstructured) (Object, error) {
+func (Untyped) Typed(*unstructured.Unstructured) (object.Object, error) {
 	return nil, errors.New("its source knows no Go type for it")
 }
 
 // Compact does nothing.
-func (Untyped) Compact(_, _ Object, _ bool) {}
+func (Untyped) Compact(_, _ object.Object, _ bool) {}
 
 // Within is nil: there is no narrower source.
 func (Untyped) Within(string) Source { return nil }
@@ -128,17 +130,17 @@ func (Untyped) Within(string) Source { return nil }
 type Packer interface {
 	// Pack returns an object, as a stream without a transform holds it, in wire form. It writes to
 	// nothing. The error quotes nothing of the object.
-	Pack(o Object) ([]byte, error)
+	Pack(o object.Object) ([]byte, error)
 	// Unpack makes of that what a list would have brought. It may write to the bytes, and keep
 	// them.
-	Unpack(raw []byte) (Object, error)
+	Unpack(raw []byte) (object.Object, error)
 	// Packing names the form, and the Go type: Unpack reads only what was packed under the same
 	// name.
 	Packing() string
 }
 
 // Pack packs as JSON.
-func (Untyped) Pack(o Object) ([]byte, error) {
+func (Untyped) Pack(o object.Object) ([]byte, error) {
 	switch o.(type) {
 	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
 		return json.Marshal(o)
@@ -147,7 +149,7 @@ func (Untyped) Pack(o Object) ([]byte, error) {
 }
 
 // Unpack makes an untyped object, which the stream puts into its form.
-func (Untyped) Unpack(raw []byte) (Object, error) {
+func (Untyped) Unpack(raw []byte) (object.Object, error) {
 	u := &unstructured.Unstructured{}
 	return u, utiljson.Unmarshal(raw, &u.Object)
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Staging drives one stream by hand, step by step, in place of its reflector and of the answers to
@@ -21,24 +22,24 @@ func (l *Listener) Stage() Staging { return Staging{l} }
 func (s Staging) Event(o runtime.Object, deleted bool) error { return s.l.stream.event(o, deleted) }
 
 // List takes in a whole list at a version, which was asked for when floorRV was known.
-func (s Staging) List(objects map[Key]Object, rv, floorRV string) error {
+func (s Staging) List(objects map[object.Key]object.Object, rv, floorRV string) error {
 	return s.l.stream.commit(listing{stream: s.l.stream, objects: objects}, rv, ask{atLeastRV: floorRV})
 }
 
 // ListInDoubt is List after a list that was older than what the server had shown.
-func (s Staging) ListInDoubt(objects map[Key]Object, rv, floorRV string) error {
+func (s Staging) ListInDoubt(objects map[object.Key]object.Object, rv, floorRV string) error {
 	return s.l.stream.commit(listing{stream: s.l.stream, objects: objects}, rv, ask{floorRV, true})
 }
 
 // Initial reads the initial events of a watch, as a streamed list does, and drops the list.
-func (s Staging) Initial(ctx context.Context, w watch.Interface) (list map[Key]Object, err error) {
+func (s Staging) Initial(ctx context.Context, w watch.Interface) (list map[object.Key]object.Object, err error) {
 	next := s.l.stream.begin(false)
 	_, err = initial(ctx, w, next)
 	return next.objects, err
 }
 
 // Put returns what a list would hold for an item.
-func (s Staging) Put(o Object, newHistory bool) (Object, error) {
+func (s Staging) Put(o object.Object, newHistory bool) (object.Object, error) {
 	l := s.l.stream.begin(newHistory)
 	err := l.put(o)
 	for _, held := range l.objects {
@@ -48,7 +49,7 @@ func (s Staging) Put(o Object, newHistory bool) (Object, error) {
 }
 
 // Matches reports whether an object that the server sends is in the stream's query.
-func (s Staging) Matches(o Object) bool { return s.l.stream.matches(o) }
+func (s Staging) Matches(o object.Object) bool { return s.l.stream.matches(o) }
 
 // OwnWrite takes in a write of this client.
 func (s Staging) OwnWrite(w coherence.Write) bool {
@@ -68,7 +69,7 @@ func (s Staging) Hush() {
 }
 
 // Objects returns a copy of the store, without own writes.
-func (s Staging) Objects() map[Key]Object {
+func (s Staging) Objects() map[object.Key]object.Object {
 	s.l.stream.mu.Lock()
 	defer s.l.stream.mu.Unlock()
 	return maps.Clone(s.l.stream.store.objects)

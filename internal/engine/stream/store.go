@@ -10,22 +10,22 @@ import (
 // store is what the watch shows, with the own writes laid over it that the watch does not show
 // yet. Its stream's lock guards it.
 type store struct {
-	objects   map[Key]Object
+	objects   map[object.Key]object.Object
 	namesakes *namesakes
 	view      *coherence.View
 }
 
 func newStore(s *shape) store {
 	return store{
-		objects: make(map[Key]Object), namesakes: &namesakes{},
+		objects: make(map[object.Key]object.Object), namesakes: &namesakes{},
 		view: coherence.NewView(coherence.Options{
-			Same: sameContent, Hold: s.config.Hold, Whole: s.whole(),
+			Same: object.SameUnversioned, Hold: s.config.Hold, Whole: s.whole(),
 		}),
 	}
 }
 
 // stored returns what the watch shows for key, nil if nothing.
-func (s *store) stored(key Key) coherence.Object {
+func (s *store) stored(key object.Key) coherence.Object {
 	if o, ok := s.objects[key]; ok {
 		return o
 	}
@@ -36,10 +36,12 @@ func (s *store) stored(key Key) coherence.Object {
 func (s *store) size() int { return len(s.objects) + s.namesakes.more }
 
 // beside returns what the watch shows of a key with an object that it has brought.
-func (s *store) beside(key Key, o Object) Object { return s.namesakes.add(key, s.objects[key], o) }
+func (s *store) beside(key object.Key, o object.Object) object.Object {
+	return s.namesakes.add(key, s.objects[key], o)
+}
 
 // one returns what the watch shows of the object of a UID, or else of its key; nil if nothing.
-func (s *store) one(key Key, uid types.UID) Object {
+func (s *store) one(key object.Key, uid types.UID) object.Object {
 	if all := s.namesakes.of[key]; all != nil {
 		return all[uid]
 	}
@@ -47,7 +49,7 @@ func (s *store) one(key Key, uid types.UID) Object {
 }
 
 // distinct calls yield with every object that the watch has shown, and a name that no other has.
-func (s *store) distinct(yield func(Key, Object) bool) {
+func (s *store) distinct(yield func(object.Key, object.Object) bool) {
 	for key, o := range s.objects {
 		all := s.namesakes.of[key]
 		if all == nil && !yield(distinct(key, o.GetUID()), o) {
@@ -62,12 +64,12 @@ func (s *store) distinct(yield func(Key, Object) bool) {
 }
 
 // read returns the object of that key, own writes included; nil if there is none.
-func (s *store) read(key Key) Object {
+func (s *store) read(key object.Key) object.Object {
 	o := s.view.Read(key, s.stored(key))
 	if o == nil {
 		return nil
 	}
-	return o.(Object)
+	return o.(object.Object)
 }
 
 // everything returns all objects, own writes included.
@@ -93,8 +95,8 @@ func (s *store) everything() []Change {
 }
 
 // overlaid returns what is shown for each key that has an own write.
-func (s *store) overlaid() map[Key]Object {
-	shown := make(map[Key]Object)
+func (s *store) overlaid() map[object.Key]object.Object {
+	shown := make(map[object.Key]object.Object)
 	for key := range s.view.Keys {
 		shown[key] = s.read(key)
 	}
@@ -116,7 +118,7 @@ func (s *store) fold() {
 
 // stale reports whether an event is old news: the position is past it, or the store holds a newer
 // version of this very object.
-func (s *store) stale(key Key, o Object) bool {
+func (s *store) stale(key object.Key, o object.Object) bool {
 	rv := o.GetResourceVersion()
 	if !coherence.Comparable(rv) {
 		return false
@@ -129,18 +131,18 @@ func (s *store) stale(key Key, o Object) bool {
 }
 
 // lastState reports whether a DELETED event has the stored version in place of the deletion's.
-func (s *store) lastState(key Key, deleted Object) bool {
+func (s *store) lastState(key object.Key, deleted object.Object) bool {
 	stored := s.one(key, deleted.GetUID())
 	return stored != nil && coherence.LastState(stored, deleted)
 }
 
 // echo returns the object to store for o, given what has been shown: where that is the same
 // version, the very same object stays, and nothing has changed.
-func (s *store) echo(shown, o Object) Object {
+func (s *store) echo(shown, o object.Object) object.Object {
 	if shown == nil || shown.GetUID() != o.GetUID() || shown.GetResourceVersion() != o.GetResourceVersion() {
 		return o
 	}
-	if !coherence.Comparable(o.GetResourceVersion()) && !sameContent(shown, o) {
+	if !coherence.Comparable(o.GetResourceVersion()) && !object.SameUnversioned(shown, o) {
 		return o
 	}
 	return shown
@@ -148,11 +150,11 @@ func (s *store) echo(shown, o Object) Object {
 
 // version returns the object of o's key that is held, nil if there is none, and whether it is
 // of o's very version.
-func (s *store) version(key Key, o Object) (held Object, same bool) {
+func (s *store) version(key object.Key, o object.Object) (held object.Object, same bool) {
 	rv := o.GetResourceVersion()
 	comparable := coherence.Comparable(rv)
 	shown, stored := s.read(key), s.objects[key]
-	for _, held := range []Object{shown, stored} {
+	for _, held := range []object.Object{shown, stored} {
 		if comparable && held != nil && held.GetUID() == o.GetUID() && held.GetResourceVersion() == rv {
 			return held, true
 		}
@@ -164,7 +166,7 @@ func (s *store) version(key Key, o Object) (held Object, same bool) {
 }
 
 // shows reports whether what is shown for key is what w wrote.
-func (s *store) shows(key Key, w *coherence.Write) bool {
+func (s *store) shows(key object.Key, w *coherence.Write) bool {
 	shown := s.read(key)
 	switch {
 	case w == nil:
@@ -172,7 +174,7 @@ func (s *store) shows(key Key, w *coherence.Write) bool {
 	case w.Object == nil || shown == nil:
 		return w.Object == nil && shown == nil
 	case !coherence.Comparable(w.Version):
-		return sameContent(shown, w.Object)
+		return object.SameUnversioned(shown, w.Object)
 	}
 	return shown.GetUID() == w.UID && shown.GetResourceVersion() == w.Version
 }
@@ -191,7 +193,7 @@ func (s *store) drop() (all []coherence.Ended) {
 // list takes in that the objects are those of a list at a version. It returns the own writes that
 // end with it.
 func (s *store) list(rv string) []coherence.Ended {
-	return s.view.List(rv, func(key Key) types.UID { return object.UIDOf(s.objects[key]) })
+	return s.view.List(rv, func(key object.Key) types.UID { return object.UIDOf(s.objects[key]) })
 }
 
 // contains reports whether every object of a goal is stored, no older, and every other stored
@@ -207,12 +209,4 @@ func (s *store) contains(g goal) bool {
 		}
 	}
 	return found == len(g.versions)
-}
-
-// Newer returns the newer of two objects, either of which may be nil.
-func Newer(a, b Object) Object {
-	if a == nil || b != nil && coherence.Newer(b.GetResourceVersion(), a.GetResourceVersion()) {
-		return b
-	}
-	return a
 }

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
@@ -73,13 +72,13 @@ func newStream(set *Set, s shape) *stream {
 		listeners: make(audience),
 		waiters:   make(waiters),
 		done:      make(chan struct{}),
-		own:       ownWrites{unsettled: make(map[Key]bound), flights: make(map[Key]*flight)},
+		own:       ownWrites{unsettled: make(map[object.Key]bound), flights: make(map[object.Key]*flight)},
 	}
 	st.health.since = time.Now()
 	st.tally.id = streamIDs.Add(1)
 	st.requests = requests{
 		source: s.source, resource: s.key.resource, namespace: s.key.namespace,
-		selection: metav1.ListOptions{LabelSelector: s.key.labels, FieldSelector: s.key.fields, ShardSelector: s.selector.shard.String()},
+		selection: metav1.ListOptions{LabelSelector: s.key.labels, FieldSelector: s.key.fields, ShardSelector: s.selector.Shard.String()},
 	}
 	st.reflector = newReflector(st, s.source, st.requests, s.config)
 	st.reflector.step = s.step
@@ -174,7 +173,7 @@ func (s *stream) bookmark(rv string) error {
 	s.progress.watchRV = rv
 	var wake []func()
 	if !coherence.Newer(s.store.view.Position(), rv) {
-		wake = s.settle(nil, s.store.view.Advance(rv), Key{})
+		wake = s.settle(nil, s.store.view.Advance(rv), object.Key{})
 		s.waiters.wake()
 	}
 	s.mu.Unlock()
@@ -185,14 +184,14 @@ func (s *stream) bookmark(rv string) error {
 
 // settle marks the keys whose own write has ended, but one, where what is shown changed. It
 // appends to wake the functions to run after mu is released. Called with mu held.
-func (s *stream) settle(wake []func(), ended []coherence.Ended, but Key) []func() {
+func (s *stream) settle(wake []func(), ended []coherence.Ended, but object.Key) []func() {
 	for _, e := range ended {
 		if e.Key == but {
 			continue
 		}
-		var shown Object
+		var shown object.Object
 		if e.Object != nil {
-			shown = e.Object.(Object)
+			shown = e.Object.(object.Object)
 		}
 		if stored, ok := s.store.objects[e.Key]; ok {
 			s.store.objects[e.Key] = s.store.echo(shown, stored)
@@ -211,7 +210,7 @@ const (
 )
 
 // mark tells the listeners that key is no longer shown as before. Called with mu held.
-func (s *stream) mark(wake []func(), key Key, before Object, by cause) []func() {
+func (s *stream) mark(wake []func(), key object.Key, before object.Object, by cause) []func() {
 	after := s.store.read(key)
 	if before == after {
 		return wake
@@ -237,7 +236,7 @@ func (s *stream) mark(wake []func(), key Key, before Object, by cause) []func() 
 // already is its first batch.
 func (s *stream) join(part *narrow, o ListenOptions) *Listener {
 	l := &Listener{stream: s, narrow: part, ListenOptions: o, untaken: untaken{
-		taken: takenNothing, dirty: make(map[Key]bool), signals: signals{perKey: o.PerKey},
+		taken: takenNothing, dirty: make(map[object.Key]bool), signals: signals{perKey: o.PerKey},
 	}}
 	s.mu.Lock()
 	s.listeners[l] = struct{}{}

@@ -127,7 +127,7 @@ func (s syncing) upTo(ctx context.Context, rv string) (listRV string, err error)
 // goal is the server's state at one moment.
 type goal struct {
 	rv       string
-	versions map[Key]string // by a name that no other object has
+	versions map[object.Key]string // by a name that no other object has
 	// recent: nothing has happened after afterRV up to rv. There are no versions.
 	recent  bool
 	afterRV string
@@ -155,7 +155,7 @@ func (s syncing) goalAt(ctx context.Context, rv string, news <-chan struct{}) (g
 func (s syncing) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, err error) {
 	o.Limit = s.config.PageSize
 	g.rv, err = Pages(ctx, patiently(s.source.ListItems), o, func() func(runtime.Object) error {
-		g.versions = make(map[Key]string)
+		g.versions = make(map[object.Key]string)
 		return func(item runtime.Object) error {
 			s.note(&g, item)
 			if s.set.room.exceeds(len(g.versions)) {
@@ -203,7 +203,7 @@ func (s syncing) reached(g goal) bool {
 		s.mu.Unlock()
 		return false
 	}
-	wake := s.settle(nil, ended, Key{})
+	wake := s.settle(nil, ended, object.Key{})
 	s.mu.Unlock()
 	run(wake)
 	return true

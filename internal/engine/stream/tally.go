@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 // tally counts what a stream has done. Nothing of the stream depends on it. It needs no lock.
@@ -66,8 +68,8 @@ func (t *tally) watch(why watchReason) {
 }
 
 // taken counts an object that has come.
-func (t *tally) taken(o Object) {
-	if Fault(o) != nil {
+func (t *tally) taken(o object.Object) {
+	if object.Fault(o) != nil {
 		t.undecodable.Add(1)
 	}
 }

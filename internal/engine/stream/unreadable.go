@@ -45,30 +45,29 @@ const unreadableMost = 4
 // error of the whole answer: the answer is asked for again, with growing pauses, and what is shown
 // stays (G5, G8). An object that JSON cannot name is left out, and the rest goes on: a server can
 // have such an object, and sends it in protobuf.
-func (s *shape) objectOf(item runtime.Object) (Object, error) {
-	o, ok := item.(Object)
+func (s *shape) objectOf(item runtime.Object) (object.Object, error) {
+	o, ok := item.(object.Object)
 	if !ok {
 		return nil, unreadable{fmt.Errorf("unexpected %T among the objects of %s", item, s.key.resource)}
 	}
 	if err := s.misfit(o); err != nil {
 		return nil, unreadable{err}
 	}
-	if err := unsayable(o); err != nil && Fault(o) == nil {
-		left := reject(identityOf(o, s.resource), err)
-		left.metadata, _ = Shorten(o, s.resource.Kind) // nil if that fails
-		return object.Like(left, o), nil
+	if err := unsayable(o); err != nil && object.Fault(o) == nil {
+		metadata, _ := object.Shorten(o, s.resource.Kind) // nil if that fails
+		return object.Like(object.Reject(object.IDOf(o, s.resource), metadata, err), o), nil
 	}
 	return o, nil
 }
 
 // unsayable says what of an object's identity or labels is no string of JSON.
-func unsayable(o Object) error {
+func unsayable(o object.Object) error {
 	key, uid := object.KeyOf(o), string(o.GetUID())
 	switch {
 	case !sayable(key):
-		return fmt.Errorf("its name %q is no UTF-8, so JSON cannot say it", brief(key.String()))
+		return fmt.Errorf("its name %q is no UTF-8, so JSON cannot say it", object.Brief(key.String()))
 	case !utf8.ValidString(uid):
-		return fmt.Errorf("its UID %q is no UTF-8, so JSON cannot say it", brief(uid))
+		return fmt.Errorf("its UID %q is no UTF-8, so JSON cannot say it", object.Brief(uid))
 	}
 	if _, fromJSON := object.Bare(o).(*unstructured.Unstructured); fromJSON {
 		return nil
@@ -82,11 +81,11 @@ func unsayable(o Object) error {
 }
 
 // misfit says why an object cannot be one that this stream asks for.
-func (s *shape) misfit(o Object) error {
-	err := s.resource.checkKind(o)
+func (s *shape) misfit(o object.Object) error {
+	err := s.resource.CheckKind(o)
 	_, stamped := o.(*object.Stamped)
 	if err == nil && !stamped { // such objects are as the program has made them
-		err = s.resource.checkNamespace(o.GetNamespace())
+		err = s.resource.CheckNamespace(o.GetNamespace())
 	}
 	if err != nil {
 		return err
@@ -96,11 +95,11 @@ func (s *shape) misfit(o Object) error {
 	case name == "":
 		return errors.New("an object without a name")
 	case !possible(name):
-		return fmt.Errorf("an object with the name %q, which cannot be", brief(name))
+		return fmt.Errorf("an object with the name %q, which cannot be", object.Brief(name))
 	case namespace != "" && !possible(namespace):
-		return fmt.Errorf("an object in the namespace %q, which cannot be", brief(namespace))
+		return fmt.Errorf("an object in the namespace %q, which cannot be", object.Brief(namespace))
 	case s.key.namespace != "" && namespace != s.key.namespace:
-		return fmt.Errorf("an object in the namespace %q, where %q was asked for", brief(namespace), s.key.namespace)
+		return fmt.Errorf("an object in the namespace %q, where %q was asked for", object.Brief(namespace), s.key.namespace)
 	}
 	return nil
 }
@@ -118,16 +117,5 @@ func (s *stream) unversioned(what, rv string) error {
 	if rv == "" {
 		return fmt.Errorf("%s without a version", what)
 	}
-	return fmt.Errorf("%s at version %q, which is no version", what, brief(rv))
-}
-
-// briefMost is how much of a text by the server is in an error.
-const briefMost = 128
-
-// brief shortens a text by the server: errors stay in memory, and go to logs.
-func brief(text string) string {
-	if len(text) > briefMost {
-		return text[:briefMost] + "…"
-	}
-	return text
+	return fmt.Errorf("%s at version %q, which is no version", what, object.Brief(rv))
 }

@@ -3,6 +3,8 @@ package stream
 import (
 	"maps"
 	"time"
+
+	"github.com/kates-go/kates/internal/object"
 )
 
 // untaken is what a listener's reader has not taken yet: a set of dirty keys, and which of them
@@ -13,7 +15,7 @@ type untaken struct {
 	// dirty maps a changed key to whether the reader knows an object of that name from the last
 	// batch. A key that came and went unread is dropped again: what is held is bounded by objects,
 	// not by events.
-	dirty map[Key]bool
+	dirty map[object.Key]bool
 	// most is how many dirty keys there have been at once: the room that the map has.
 	most int
 	// newHistory: what the reader knows is of a history that has ended.
@@ -32,7 +34,7 @@ type tide struct {
 }
 
 // whole counts a change while the whole store is news.
-func (t *tide) whole(before, after Object) {
+func (t *tide) whole(before, after object.Object) {
 	if before != nil {
 		t.coalesced++
 	}
@@ -65,11 +67,11 @@ type signals struct {
 	perKey bool
 	// For perKey. dirty: keys not taken yet that are worth a signal. late: keys that were taken
 	// before Signal answered yes.
-	dirty, late map[Key]bool
+	dirty, late map[object.Key]bool
 }
 
 // note notes that a key has changed. known says whether the reader knows an object of that name.
-func (u *untaken) note(key Key, known bool) {
+func (u *untaken) note(key object.Key, known bool) {
 	if len(u.dirty) == 0 {
 		u.tide.since = time.Now()
 	}
@@ -83,14 +85,14 @@ func (u *untaken) news() bool {
 }
 
 // signal notes that a change of a key is worth a signal.
-func (u *untaken) signal(key Key) {
+func (u *untaken) signal(key object.Key) {
 	_, dirty := u.dirty[key]
 	u.signals.add(key, dirty)
 }
 
 // signalled reports whether a change of a key needs no signal any more: it has had one, or,
 // without perKey, has been taken.
-func (u *untaken) signalled(key Key) bool {
+func (u *untaken) signalled(key object.Key) bool {
 	if u.signals.perKey {
 		return u.signals.dirty[key] || u.signals.late[key]
 	}
@@ -116,14 +118,14 @@ const dirtyRoom = 1024
 func (u *untaken) clean() {
 	u.signals.dirty, u.signals.late, u.tide.since = nil, nil, time.Time{}
 	if u.most > dirtyRoom {
-		u.dirty, u.most = make(map[Key]bool), 0
+		u.dirty, u.most = make(map[object.Key]bool), 0
 	} else {
 		clear(u.dirty)
 	}
 }
 
 // add notes that a change of a key is worth a signal.
-func (n *signals) add(key Key, dirty bool) {
+func (n *signals) add(key object.Key, dirty bool) {
 	n.any = true
 	if !n.perKey {
 		return
@@ -133,13 +135,13 @@ func (n *signals) add(key Key, dirty bool) {
 		to = &n.dirty
 	}
 	if *to == nil {
-		*to = make(map[Key]bool)
+		*to = make(map[object.Key]bool)
 	}
 	(*to)[key] = true
 }
 
 // take returns the keys that are worth a signal, and forgets them.
-func (n *signals) take() map[Key]bool {
+func (n *signals) take() map[object.Key]bool {
 	keys := n.dirty
 	if keys == nil {
 		keys = n.late

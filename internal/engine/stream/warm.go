@@ -10,6 +10,7 @@ import (
 	"github.com/kates-go/kates/internal/base/secret"
 	"github.com/kates-go/kates/internal/client/wire/ordered"
 	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // A stream may begin with what it held when the program ran before: its warm start. It is a first
@@ -33,7 +34,7 @@ type Warmth struct {
 	Every time.Duration
 	// Origin says which server a resource comes from now. While it returns an error, streams are
 	// neither kept nor begun from a file. One that wraps [ErrNoOrigin] stays.
-	Origin func(ctx context.Context, r Resource) (warm.Origin, error)
+	Origin func(ctx context.Context, r object.Resource) (warm.Origin, error)
 	// Wait is how long a watch may take to reach the present. 0: 10 s.
 	Wait time.Duration
 	// Helpers unpack objects side by side. Nil: nobody does.
@@ -87,7 +88,7 @@ func (s *shape) keepable() error {
 func (s *shape) fileIdentity(from warm.Origin) warm.Identity {
 	form := string(s.key.form)
 	if p, ok := s.key.form.Projection(); ok {
-		form = fmt.Sprintf("%s%s %+v", projected, warm.TypeOf(p.Into), p.Beside)
+		form = fmt.Sprintf("%s %s %+v", object.Fields, warm.TypeOf(p.Into), p.Beside)
 	}
 	return warm.Identity{
 		Format: warm.Format, Origin: from, Packing: s.packer.Packing(),

@@ -18,9 +18,9 @@ import (
 // packing is a packer that only says how it packs.
 type packing string
 
-func (packing) Pack(Object) ([]byte, error)   { return nil, nil }
-func (packing) Unpack([]byte) (Object, error) { return nil, nil }
-func (p packing) Packing() string             { return string(p) }
+func (packing) Pack(object.Object) ([]byte, error)   { return nil, nil }
+func (packing) Unpack([]byte) (object.Object, error) { return nil, nil }
+func (p packing) Packing() string                    { return string(p) }
 
 // These types have one name, as one type has in two versions of a program.
 
@@ -40,12 +40,12 @@ func taggedTitle() reflect.Type {
 
 // filesOf is what the files say of themselves that keep what a query selects of config maps, which
 // change may change.
-func filesOf(change func(*Resource, *Spec)) warm.Identity {
-	r := Resource{
+func filesOf(change func(*object.Resource, *object.Spec)) warm.Identity {
+	r := object.Resource{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Namespaced: true,
 		Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Storage: "configmaps",
 	}
-	spec := Spec{Namespace: "ns", Form: Projection{Into: taggedName()}.Form()}
+	spec := object.Spec{Namespace: "ns", Form: object.Projection{Into: taggedName()}.Form()}
 	if change != nil {
 		change(&r, &spec)
 	}
@@ -57,22 +57,26 @@ func TestAnotherQueryOrStructHasFilesOfItsOwn(t *testing.T) {
 	require.Equal(t, taggedName().String(), taggedTitle().String(), "the name alone does not tell")
 	was := filesOf(nil)
 	assert.Equal(t, was, filesOf(nil))
-	for what, change := range map[string]func(*Resource, *Spec){
-		"tags":       func(_ *Resource, s *Spec) { s.Form = Projection{Into: taggedTitle()}.Form() },
-		"labels too": func(_ *Resource, s *Spec) { s.Form = Projection{taggedName(), object.Beside{Labels: true}}.Form() },
-		"owners too": func(_ *Resource, s *Spec) { s.Form = Projection{taggedName(), object.Beside{Owners: true}}.Form() },
-		"whole":      func(_ *Resource, s *Spec) { s.Form = Whole },
-		"metadata":   func(_ *Resource, s *Spec) { s.Form = Metadata },
-		"namespace":  func(_ *Resource, s *Spec) { s.Namespace = "other" },
-		"labels":     func(_ *Resource, s *Spec) { s.Labels = labels.SelectorFromSet(labels.Set{"a": "b"}) },
-		"fields":     func(_ *Resource, s *Spec) { s.Fields = fields.OneTermEqualSelector("metadata.name", "x") },
-		"shard": func(_ *Resource, s *Spec) {
+	for what, change := range map[string]func(*object.Resource, *object.Spec){
+		"tags": func(_ *object.Resource, s *object.Spec) { s.Form = object.Projection{Into: taggedTitle()}.Form() },
+		"labels too": func(_ *object.Resource, s *object.Spec) {
+			s.Form = object.Projection{Into: taggedName(), Beside: object.Beside{Labels: true}}.Form()
+		},
+		"owners too": func(_ *object.Resource, s *object.Spec) {
+			s.Form = object.Projection{Into: taggedName(), Beside: object.Beside{Owners: true}}.Form()
+		},
+		"whole":     func(_ *object.Resource, s *object.Spec) { s.Form = object.Whole },
+		"metadata":  func(_ *object.Resource, s *object.Spec) { s.Form = object.Metadata },
+		"namespace": func(_ *object.Resource, s *object.Spec) { s.Namespace = "other" },
+		"labels":    func(_ *object.Resource, s *object.Spec) { s.Labels = labels.SelectorFromSet(labels.Set{"a": "b"}) },
+		"fields":    func(_ *object.Resource, s *object.Spec) { s.Fields = fields.OneTermEqualSelector("metadata.name", "x") },
+		"shard": func(_ *object.Resource, s *object.Spec) {
 			s.Shard = shardrange.Shard{Field: shardrange.UID, Ranges: shardrange.Ranges{{First: 0, Last: 1 << 62}}}
 		},
-		"version": func(r *Resource, _ *Spec) { r.Version = "v2" },
-		"group":   func(r *Resource, _ *Spec) { r.Group = "example.com" },
-		"kind":    func(r *Resource, _ *Spec) { r.Kind.Kind = "Other" },
-		"storage": func(r *Resource, _ *Spec) { r.Storage = "others" },
+		"version": func(r *object.Resource, _ *object.Spec) { r.Version = "v2" },
+		"group":   func(r *object.Resource, _ *object.Spec) { r.Group = "example.com" },
+		"kind":    func(r *object.Resource, _ *object.Spec) { r.Kind.Kind = "Other" },
+		"storage": func(r *object.Resource, _ *object.Spec) { r.Storage = "others" },
 	} {
 		other := filesOf(change)
 		assert.NotEmpty(t, was.Differs(other), what)
@@ -82,9 +86,9 @@ func TestAnotherQueryOrStructHasFilesOfItsOwn(t *testing.T) {
 
 // TestStructsOfOneNameAreOtherForms: two functions may each have a type of that name.
 func TestStructsOfOneNameAreOtherForms(t *testing.T) {
-	seen := make(map[Form]bool)
-	for _, p := range []Projection{
-		{Into: taggedName()}, {Into: taggedTitle()}, {taggedName(), object.Beside{Annotations: true}}, {taggedName(), object.Beside{Owners: true}},
+	seen := make(map[object.Form]bool)
+	for _, p := range []object.Projection{
+		{Into: taggedName()}, {Into: taggedTitle()}, {Into: taggedName(), Beside: object.Beside{Annotations: true}}, {Into: taggedName(), Beside: object.Beside{Owners: true}},
 	} {
 		form := p.Form()
 		assert.Equal(t, form, p.Form(), "equal projections share a stream")
@@ -94,6 +98,6 @@ func TestStructsOfOneNameAreOtherForms(t *testing.T) {
 		assert.True(t, ok)
 		assert.Equal(t, p, of)
 	}
-	_, ok := Whole.Projection()
+	_, ok := object.Whole.Projection()
 	assert.False(t, ok)
 }

@@ -122,7 +122,7 @@ func (c *catching) take(e watch.Event) error {
 	newer := coherence.Newer(rv, c.at)
 	switch {
 	case !coherence.Comparable(rv):
-		return unreadable{fmt.Errorf("%s event at version %q, which is no version", e.Type, brief(rv))}
+		return unreadable{fmt.Errorf("%s event at version %q, which is no version", e.Type, object.Brief(rv))}
 	case e.Type == watch.Bookmark && newer:
 		c.at = rv
 		return nil
@@ -136,7 +136,7 @@ func (c *catching) take(e watch.Event) error {
 			return err
 		}
 	}
-	o, ok := e.Object.(Object)
+	o, ok := e.Object.(object.Object)
 	had := ok && c.next.objects[object.KeyOf(o)] != nil
 	if _, err := c.next.initial(e); err != nil {
 		return err

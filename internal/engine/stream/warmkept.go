@@ -21,7 +21,7 @@ type kept struct {
 // baseFile is a base, and what has changed since it was begun.
 type baseFile struct {
 	id        string
-	changed   map[Key]struct{}
+	changed   map[object.Key]struct{}
 	witnesses []warm.Witness
 }
 
@@ -34,7 +34,7 @@ const (
 
 // note notes a change: that what the watch shows of a key may have changed. Called with the
 // stream's lock held.
-func (k *kept) note(key Key, objects int) {
+func (k *kept) note(key object.Key, objects int) {
 	if k.base == nil {
 		return
 	}
@@ -54,7 +54,7 @@ func (k *kept) listed(from *baseFile) {
 	k.lists++
 	k.origin, k.base = k.asked, from
 	if from != nil && from.changed == nil {
-		from.changed = make(map[Key]struct{})
+		from.changed = make(map[object.Key]struct{})
 	}
 }
 
@@ -72,12 +72,12 @@ const witnessesMost = warm.WitnessesMost / 2
 // witnesses chooses objects as witnesses: the newest prove most, and others are likelier to stay
 // as they are.
 type witnesses struct {
-	newest []Object // the newest first
-	others []Object // any
+	newest []object.Object // the newest first
+	others []object.Object // any
 }
 
 // add offers an object.
-func (w *witnesses) add(o Object) {
+func (w *witnesses) add(o object.Object) {
 	if !coherence.Comparable(o.GetResourceVersion()) || o.GetUID() == "" || Ambiguous(object.KeyOf(o)) {
 		return // the server may know the object by another name
 	}

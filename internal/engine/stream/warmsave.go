@@ -60,8 +60,8 @@ func (s *saving) save(ctx context.Context, now time.Time) {
 type due struct {
 	identity warm.Identity
 	lists    int
-	anew     bool           // a new base is needed
-	objects  map[Key]Object // those of the store: its lock guards them
+	anew     bool                         // a new base is needed
+	objects  map[object.Key]object.Object // those of the store: its lock guards them
 }
 
 // due returns what there is to write; ok is false if there is nothing.
@@ -97,7 +97,7 @@ func (s *saving) write(ctx context.Context) error {
 
 // writeBase writes all objects. They change meanwhile: what does is among the changes.
 func (s *saving) writeBase(ctx context.Context, d due) error {
-	base := &baseFile{id: warm.NewID(), changed: make(map[Key]struct{})}
+	base := &baseFile{id: warm.NewID(), changed: make(map[object.Key]struct{})}
 	s.mu.Lock()
 	if s.progress.kept.lists != d.lists {
 		s.mu.Unlock()
@@ -108,7 +108,7 @@ func (s *saving) writeBase(ctx context.Context, d due) error {
 	s.savedRV = ""
 	err := s.file(ctx, d.identity, warm.Base, warm.Head{ID: base.id}, func(w *warm.Writer) error {
 		var chosen witnesses
-		err := s.batches(d, func(batch []Object) error {
+		err := s.batches(d, func(batch []object.Object) error {
 			for _, o := range batch {
 				chosen.add(o)
 				if err := s.put(w, o); err != nil {
@@ -132,8 +132,8 @@ func (s *saving) writeBase(ctx context.Context, d due) error {
 
 // batches hands the objects of the store to a function, some at a time. Each that is there all the
 // while is handed over once, in one of its versions. The function is called without the lock.
-func (s *saving) batches(d due, f func([]Object) error) error {
-	batch := make([]Object, 0, batchMost)
+func (s *saving) batches(d due, f func([]object.Object) error) error {
+	batch := make([]object.Object, 0, batchMost)
 	s.mu.Lock()
 	for _, o := range d.objects { // a map may change while it is ranged over
 		if batch = append(batch, o); len(batch) < batchMost {
@@ -157,8 +157,8 @@ func (s *saving) batches(d due, f func([]Object) error) error {
 
 // change is an object that has changed since the base was begun; nil: it is gone.
 type change struct {
-	key Key
-	now Object
+	key object.Key
+	now object.Object
 }
 
 // writeChanges writes the objects that have changed since the base was begun, and the version that
@@ -183,7 +183,7 @@ func (s *saving) writeChanges(ctx context.Context, d due) error {
 		}
 	}
 	for _, one := range base.witnesses {
-		key := Key{Namespace: one.Namespace, Name: one.Name}
+		key := object.Key{Namespace: one.Namespace, Name: one.Name}
 		if _, again := base.changed[key]; again {
 			continue
 		}
@@ -214,8 +214,8 @@ func (s *saving) putChange(w *warm.Writer, c change) error {
 	return s.put(w, c.now)
 }
 
-func (s *saving) put(w *warm.Writer, o Object) error {
-	if Fault(o) != nil {
+func (s *saving) put(w *warm.Writer, o object.Object) error {
+	if object.Fault(o) != nil {
 		return errInvalid
 	}
 	raw, err := s.packer.Pack(o)

@@ -23,7 +23,7 @@ type warmStart struct {
 	head warm.Head // of the changes
 	next listing
 	// changed are the keys that may differ from the base.
-	changed map[Key]struct{}
+	changed map[object.Key]struct{}
 }
 
 // warm brings the stream up to the present without a list. An error is why it could not, and the
@@ -37,7 +37,7 @@ func (f *reflector) warm(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return errors.Is(err, ErrNoOrigin), err
 	}
-	w := &warmStart{stream: s, f: f, changed: make(map[Key]struct{})}
+	w := &warmStart{stream: s, f: f, changed: make(map[object.Key]struct{})}
 	err = w.begin(ctx, from)
 	var doubt doubtful
 	return err == nil || errors.As(err, &doubt), err
@@ -135,7 +135,7 @@ func (w *warmStart) read(ctx context.Context, name string, changes *warm.Reader)
 	if err := w.records(ctx, base, w.next.keep); err != nil {
 		return err
 	}
-	err = w.records(ctx, changes, func(o Object, gone Key) error {
+	err = w.records(ctx, changes, func(o object.Object, gone object.Key) error {
 		key := gone
 		if o != nil {
 			key = object.KeyOf(o)
@@ -151,13 +151,13 @@ func (w *warmStart) read(ctx context.Context, name string, changes *warm.Reader)
 
 // unpacked is a record of a file.
 type unpacked struct {
-	object Object // nil: it is gone
-	gone   Key
+	object object.Object // nil: it is gone
+	gone   object.Key
 }
 
 // records hands the records of a file to a function, in their order. They are unpacked on the
 // cores that are idle.
-func (w *warmStart) records(ctx context.Context, r *warm.Reader, take func(o Object, gone Key) error) error {
+func (w *warmStart) records(ctx context.Context, r *warm.Reader, take func(o object.Object, gone object.Key) error) error {
 	type result struct {
 		all []unpacked
 		err error
@@ -195,11 +195,11 @@ func (w *warmStart) records(ctx context.Context, r *warm.Reader, take func(o Obj
 func (w *warmStart) unpack(chunk *warm.Chunk) (all []unpacked, err error) {
 	err = chunk.Each(func(r warm.Record) error {
 		if r.Raw == nil {
-			all = append(all, unpacked{gone: Key{Namespace: r.Namespace, Name: r.Name}})
+			all = append(all, unpacked{gone: object.Key{Namespace: r.Namespace, Name: r.Name}})
 			return nil
 		}
 		o, err := w.packer.Unpack(r.Raw)
-		if err == nil && Fault(o) != nil {
+		if err == nil && object.Fault(o) != nil {
 			err = errors.New("an object does not decode")
 		}
 		all = append(all, unpacked{object: o})
@@ -212,7 +212,7 @@ func (w *warmStart) unpack(chunk *warm.Chunk) (all []unpacked, err error) {
 }
 
 // keep takes in a record of a file.
-func (l listing) keep(o Object, gone Key) error {
+func (l listing) keep(o object.Object, gone object.Key) error {
 	if o != nil {
 		gone = object.KeyOf(o) // it takes the place of what was written before
 	}
@@ -270,7 +270,7 @@ func (w *warmStart) testify(ctx context.Context) ([]coherence.Sighting, error) {
 		go func() { // ends with the request, which ctx bounds
 			o := w.requests.options()
 			o.Limit = 1
-			found, _, err := w.requests.lookupWith(ctx, Key{Namespace: one.Namespace, Name: one.Name}, o)
+			found, _, err := w.requests.lookupWith(ctx, object.Key{Namespace: one.Namespace, Name: one.Name}, o)
 			if found != nil {
 				all[i] = sightingOf(found)
 			}
@@ -286,7 +286,7 @@ func (w *warmStart) testify(ctx context.Context) ([]coherence.Sighting, error) {
 	return all, first
 }
 
-func sightingOf(o Object) coherence.Sighting {
+func sightingOf(o object.Object) coherence.Sighting {
 	return coherence.Sighting{UID: o.GetUID(), Version: o.GetResourceVersion()}
 }
 
@@ -334,7 +334,7 @@ func (w *warmStart) verdict(answered []coherence.Sighting) error {
 	all := make([]coherence.Testimony, len(answered))
 	for i, one := range w.head.Witnesses {
 		t := coherence.Testimony{Kept: coherence.Sighting{UID: types.UID(one.UID), Version: one.Version}, Answered: answered[i]}
-		if o := w.next.objects[Key{Namespace: one.Namespace, Name: one.Name}]; o != nil {
+		if o := w.next.objects[object.Key{Namespace: one.Namespace, Name: one.Name}]; o != nil {
 			t.Now = sightingOf(o)
 		}
 		all[i] = t

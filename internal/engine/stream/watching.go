@@ -15,6 +15,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // watchSeconds is how long the server is asked to keep a watch open: five to ten minutes,
@@ -130,7 +131,7 @@ func (f *reflector) open(ctx context.Context, last ending) (*dialled, error) {
 			w = f.handed()
 		}
 		if err == nil && w == nil {
-			f.target.reach(AtWatch, Key{})
+			f.target.reach(AtWatch, object.Key{})
 			w, err = f.dial(ctx, f.watchFrom(f.resume()))
 		}
 		switch {
@@ -270,7 +271,7 @@ func (f *reflector) take(e watch.Event) error {
 // refused is the error of an event that has no object: the server's, or that it makes no sense.
 func refused(e watch.Event) error {
 	if e.Type != watch.Error {
-		return unreadable{fmt.Errorf("an event of the unknown type %q", brief(string(e.Type)))}
+		return unreadable{fmt.Errorf("an event of the unknown type %q", object.Brief(string(e.Type)))}
 	}
 	switch o := e.Object.(type) {
 	case *Unreadable:
@@ -340,5 +341,5 @@ func (f *reflector) confirm(ctx context.Context) error {
 // passing reports whether resuming at the same version may yet succeed.
 func passing(err error) bool {
 	return !errors.Is(err, errOlder) && !errors.Is(err, errResidue) && !expired(err) &&
-		!apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) && !Misplaced(err)
+		!apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) && !object.Misplaced(err)
 }

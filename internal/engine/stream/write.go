@@ -5,21 +5,22 @@ import (
 	"errors"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Write is an own write under way. Begin one before the request is sent, then either Commit or
 // Abandon it.
 type Write struct {
 	set      *Set
-	resource Resource
-	key      Key
+	resource object.Resource
+	key      object.Key
 	// begun are the streams that know of it, each with the write as that stream holds it.
 	begun map[*stream]*coherence.Write
 }
 
 // Begin notes that a write of an object is about to be sent. The name is empty where the server is
 // to make it.
-func (s *Set) Begin(r Resource, key Key) *Write {
+func (s *Set) Begin(r object.Resource, key object.Key) *Write {
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
@@ -63,7 +64,7 @@ type Outcome struct {
 
 // Commit takes in a write that has succeeded: from now on every reading of every stream shows it.
 // Streams that cannot judge the answer (another version of the resource, a field that
-// [Resource.Field] does not read) ask the server for the object as they would show it: one request
+// [object.Resource.Field] does not read) ask the server for the object as they would show it: one request
 // each, under ctx. If the answer tells nothing at all, one request comes before these. Where that
 // fails the error says so; the write has succeeded nonetheless, and the watch will bring it: until
 // then no stream shows it.
@@ -116,7 +117,7 @@ func (o Outcome) cause() cause {
 // record hands the write to a stream, in the stream's form.
 func (w *Write) record(st *stream, o coherence.Write, by cause) bool {
 	defer w.set.working.Begin("an own write, as " + st.key.resource + " shows it (Transform, Signal)")()
-	if object, ok := o.Object.(Object); ok {
+	if object, ok := o.Object.(object.Object); ok {
 		o.Object = st.sharing(st.prepare(st.private(object)))
 	}
 	if !st.record(o, by) {
@@ -130,7 +131,7 @@ func (w *Write) record(st *stream, o coherence.Write, by cause) bool {
 
 // judge turns a write into what it means for the stream: the object as the stream shows it, or
 // gone from its query. It returns false where only the server can tell.
-func (s *shape) judge(o Outcome, written Resource) (coherence.Write, bool) {
+func (s *shape) judge(o Outcome, written object.Resource) (coherence.Write, bool) {
 	w := o.Write
 	if o.Unknown {
 		return w, false
@@ -138,8 +139,8 @@ func (s *shape) judge(o Outcome, written Resource) (coherence.Write, bool) {
 	if w.Object == nil {
 		return w, true
 	}
-	object, ok := w.Object.(Object)
-	if ok && s.selector.forGood() && !s.selector.in(object) { // of whichever version of the API
+	object, ok := w.Object.(object.Object)
+	if ok && s.selector.ShardIsFixed() && !s.selector.InShard(object) { // of whichever version of the API
 		w.Object = nil
 		return w, true
 	}

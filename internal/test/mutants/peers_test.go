@@ -183,7 +183,7 @@ var isolation = []mutant{
 		old: `state := classify(err)`,
 		new: `state := classify(err)
 			if state == Forbidden {
-				s.store.objects = make(map[Key]Object)
+				s.store.objects = make(map[object.Key]object.Object)
 				for l := range s.listeners {
 					l.restart()
 				}

@@ -89,7 +89,7 @@ var clusters = []mutant{
 		old: `state := classify(err)`,
 		new: `state := classify(err)
 			if errors.Is(err, errFull) && s.progress.synced {
-				_ = s.swap(listing{objects: make(map[Key]Object)}, s.store.view.Position(), false)
+				_ = s.swap(listing{objects: make(map[object.Key]object.Object)}, s.store.view.Position(), false)
 			}`,
 	},
 	{

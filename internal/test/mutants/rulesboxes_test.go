@@ -20,7 +20,7 @@ var boxed = []mutant{
 	{
 		name: "whatever comes is in the query", rule: "D3",
 		in: "shape.matches", caught: "TestG1G5WhatNoAlternativeSelectsIsNotKept",
-		old: `in, _ := s.selector.byAlternatives(o, s.selector.read)`,
+		old: `in, _ := s.selector.ByAlternatives(o, s.selector.Read)`,
 		new: `in := true`,
 	},
 	{

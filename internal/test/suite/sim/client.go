@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Client is this client's writer. It writes to the server and, when the answer is there, reports
@@ -27,7 +27,7 @@ func NewClient(s *Server, streams *stream.Set) Client { return Client{s, streams
 // Put writes an object to the server, and commits the answer after a time.
 func (o Client) Put(resource string, u *unstructured.Unstructured, answer time.Duration) {
 	r := Resource(resource)
-	key := stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()}
+	key := object.Key{Namespace: u.GetNamespace(), Name: u.GetName()}
 	w := o.Streams.Begin(r, key)
 	got := o.Server.Put(resource, key, u)
 	After(answer)
@@ -40,7 +40,7 @@ func (o Client) Put(resource string, u *unstructured.Unstructured, answer time.D
 // deletion's version. It returns false if there is no such object.
 func (o Client) Delete(resource, name string, answer time.Duration, versioned bool) bool {
 	r := Resource(resource)
-	key := stream.Key{Namespace: "ns", Name: name}
+	key := object.Key{Namespace: "ns", Name: name}
 	o.Server.Mu.Lock()
 	old := o.Server.Now[resource][key]
 	if old == nil {
@@ -77,7 +77,7 @@ func After(d time.Duration) {
 // Send makes the server perform a verb, and reports the answer to the streams at once.
 func (o Client) Send(t *testing.T, resource, name, verb string, param int) {
 	t.Helper()
-	key := stream.Key{Namespace: "ns", Name: name}
+	key := object.Key{Namespace: "ns", Name: name}
 	w := o.Streams.Begin(Resource(resource), key)
 	a, ok := o.Do(resource, key, verb, param)
 	require.True(t, ok)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Files is a store of warm starts in memory. It can fail, and what is in it can be damaged.
@@ -142,7 +143,7 @@ var From = warm.Origin{Cluster: "sim", Server: "v1", Schema: "1"}
 func Warm(f warm.Store) *stream.Warmth {
 	return &stream.Warmth{
 		Store: f, Every: time.Minute,
-		Origin: func(context.Context, stream.Resource) (warm.Origin, error) { return From, nil },
+		Origin: func(context.Context, object.Resource) (warm.Origin, error) { return From, nil },
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Gates hold goroutines up at points. The script decides what happens until a gate opens, while
@@ -20,7 +21,7 @@ type Gates struct {
 // Gate holds up one goroutine that reaches a point, for some steps of the script.
 type Gate struct {
 	stream.Point
-	Key   stream.Key // if the point has one, it must be this one
+	Key   object.Key // if the point has one, it must be this one
 	Shard int        // if the point has a stream, it must be of this shard
 	Skip  int        // the number of goroutines that pass before
 	Steps int
@@ -52,7 +53,7 @@ func (g Gate) holds(m stream.Moment) bool {
 	switch {
 	case g.Point != m.Point:
 		return false
-	case m.Key != stream.Key{}:
+	case m.Key != object.Key{}:
 		return g.Key == m.Key
 	case m.Point == stream.AtList, m.Point == stream.AtListed, m.Point == stream.AtWatch:
 		return g.Shard == shardOf(m.Stream)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Late delays every event and bookmark from now on.
@@ -34,7 +34,7 @@ func (s *Server) Requests(resource string) int {
 }
 
 // Story returns the history of one name.
-func (s *Server) Story(resource string, key stream.Key) (text string) {
+func (s *Server) Story(resource string, key object.Key) (text string) {
 	for _, e := range s.History {
 		if e.Resource == resource && e.Key == key {
 			text += fmt.Sprintf("  %d: %s %v\n", e.Rev, Describe(e.New), labelsOf(e.New))
@@ -45,7 +45,7 @@ func (s *Server) Story(resource string, key stream.Key) (text string) {
 
 // Moment returns the first version of the server, from least on, at which an object was as asked
 // for; nil stands for no object. It returns false if there is none.
-func (s *Server) Moment(resource string, key stream.Key, least int, is func(*unstructured.Unstructured) bool) (rev int, ok bool) {
+func (s *Server) Moment(resource string, key object.Key, least int, is func(*unstructured.Unstructured) bool) (rev int, ok bool) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	var then *unstructured.Unstructured
@@ -66,7 +66,7 @@ func (s *Server) Moment(resource string, key stream.Key, least int, is func(*uns
 }
 
 // Describe returns an object's name, UID and version, for messages.
-func Describe(o stream.Object) string {
+func Describe(o object.Object) string {
 	if u, ok := o.(*unstructured.Unstructured); o == nil || (ok && u == nil) {
 		return "nothing"
 	}
@@ -99,7 +99,7 @@ func In(namespace, name string, kv ...string) *unstructured.Unstructured {
 func (s *Server) Relabelled(name string, kv ...string) *unstructured.Unstructured {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	u := s.Now["as"][stream.Key{Namespace: "ns", Name: name}].DeepCopy()
+	u := s.Now["as"][object.Key{Namespace: "ns", Name: name}].DeepCopy()
 	u.SetLabels(Thing(name, kv...).GetLabels())
 	return u
 }
@@ -109,7 +109,7 @@ func (s *Server) Relabel(name string, kv ...string) { s.Create("as", s.Relabelle
 
 // Scoped returns a query whose kind is served, and has namespaces, as the test says.
 func Scoped(q query.Query, served, namespaced *atomic.Bool) query.Query {
-	q.Resolve = func(context.Context) (stream.Resource, error) {
+	q.Resolve = func(context.Context) (object.Resource, error) {
 		r := Resource(q.Kind)
 		r.Namespaced = namespaced.Load()
 		if !served.Load() {

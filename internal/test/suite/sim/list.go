@@ -17,16 +17,17 @@ import (
 
 	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Source returns what lists and watches a resource in a namespace ("" for all).
-func (s *Server) Source(r stream.Resource, namespace string, _ stream.Form) cache.ListerWatcherWithContext {
+func (s *Server) Source(r object.Resource, namespace string, _ object.Form) cache.ListerWatcherWithContext {
 	return &Source{s, r.Resource, r.Version, namespace}
 }
 
 // Plain makes sources of listers and watchers. Some of these implement more.
-func Plain(source func(stream.Resource, string, stream.Form) cache.ListerWatcherWithContext) stream.Sources {
-	return func(r stream.Resource, namespace string, form stream.Form) stream.Source {
+func Plain(source func(object.Resource, string, object.Form) cache.ListerWatcherWithContext) stream.Sources {
+	return func(r object.Resource, namespace string, form object.Form) stream.Source {
 		lw := source(r, namespace, form)
 		if s, ok := lw.(stream.Source); ok {
 			return s

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Reschema changes how the server shows every object from now on: the same versions with another
@@ -34,7 +34,7 @@ func (s *Server) shown(u *unstructured.Unstructured) *unstructured.Unstructured 
 }
 
 // SchemaOf says which schema the server had when it showed an object.
-func SchemaOf(o stream.Object) int {
+func SchemaOf(o object.Object) int {
 	n, _, _ := unstructured.NestedInt64(o.(*unstructured.Unstructured).Object, "spec", "schema")
 	return int(n)
 }

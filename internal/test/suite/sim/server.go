@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Server is the simulated server. It serves like a real one. Time is synctest's.
@@ -25,7 +25,7 @@ type Server struct {
 	Rev     int
 	uids    int
 	History []Event
-	Now     map[string]map[stream.Key]*unstructured.Unstructured // by resource
+	Now     map[string]map[object.Key]*unstructured.Unstructured // by resource
 	Oldest  int                                                  // older versions are gone: 410
 
 	// what tests set
@@ -63,7 +63,7 @@ type Server struct {
 type Event struct {
 	Rev      int
 	Resource string
-	Key      stream.Key
+	Key      object.Key
 	old, New *unstructured.Unstructured
 	Schema   int // how the server showed objects then
 }
@@ -71,7 +71,7 @@ type Event struct {
 // New returns a server without objects.
 func New() *Server {
 	s := &Server{
-		Rev: 100, Now: map[string]map[stream.Key]*unstructured.Unstructured{},
+		Rev: 100, Now: map[string]map[object.Key]*unstructured.Unstructured{},
 		Cuts: map[*Watch]struct{}{}, Lists: map[string]int{}, Probes: map[string]int{}, Streamed: map[string]int{}, Watches: map[string]int{},
 		Unserved: map[string]bool{},
 	}
@@ -80,8 +80,8 @@ func New() *Server {
 }
 
 // Resource returns the resource of a name. Objects of spaces are in no namespace.
-func Resource(name string) stream.Resource {
-	return stream.Resource{
+func Resource(name string) object.Resource {
+	return object.Resource{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: name},
 		Kind:                 schema.GroupVersionKind{Version: "v1", Kind: "Thing"},
 		Namespaced:           name != "spaces", Storage: name,
@@ -89,7 +89,7 @@ func Resource(name string) stream.Resource {
 }
 
 // Field reads the field by which the server selects, beside those of the metadata.
-func Field(o stream.Object, field string) (value string, ok bool) {
+func Field(o object.Object, field string) (value string, ok bool) {
 	u, untyped := o.(*unstructured.Unstructured)
 	if !untyped || field != "spec.node" {
 		return "", false
@@ -100,7 +100,7 @@ func Field(o stream.Object, field string) (value string, ok bool) {
 
 // Query returns a query over all objects of a resource.
 func Query(name, resource string) query.Query {
-	return query.Query{Name: name, Kind: resource, Resolve: func(context.Context) (stream.Resource, error) { return Resource(resource), nil }}
+	return query.Query{Name: name, Kind: resource, Resolve: func(context.Context) (object.Resource, error) { return Resource(resource), nil }}
 }
 
 // Thing returns an object in namespace ns, with labels: keys and values by turns.
@@ -148,18 +148,18 @@ func (s *Server) Serves(resource, version string) bool {
 func (s *Server) Opened(resource string) int { return s.Lists[resource] + s.Streamed[resource] }
 
 // Put stores the next version of an object, or, with nil, removes it.
-func (s *Server) Put(resource string, key stream.Key, u *unstructured.Unstructured) *unstructured.Unstructured {
+func (s *Server) Put(resource string, key object.Key, u *unstructured.Unstructured) *unstructured.Unstructured {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	return s.putLocked(resource, key, u)
 }
 
 // putLocked is Put, called with Mu held.
-func (s *Server) putLocked(resource string, key stream.Key, u *unstructured.Unstructured) *unstructured.Unstructured {
+func (s *Server) putLocked(resource string, key object.Key, u *unstructured.Unstructured) *unstructured.Unstructured {
 	s.Rev++
 	objects := s.Now[resource]
 	if objects == nil {
-		objects = map[stream.Key]*unstructured.Unstructured{}
+		objects = map[object.Key]*unstructured.Unstructured{}
 		s.Now[resource] = objects
 	}
 	old := objects[key]
@@ -181,12 +181,12 @@ func (s *Server) putLocked(resource string, key stream.Key, u *unstructured.Unst
 
 // Create stores an object, as another client.
 func (s *Server) Create(resource string, u *unstructured.Unstructured) *unstructured.Unstructured {
-	return s.Put(resource, stream.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u)
+	return s.Put(resource, object.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u)
 }
 
 // Touch changes spec.n of an object, as another client.
 func (s *Server) Touch(resource, name string, n int) {
-	key := stream.Key{Namespace: "ns", Name: name}
+	key := object.Key{Namespace: "ns", Name: name}
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	u := s.Now[resource][key].DeepCopy()
@@ -196,7 +196,7 @@ func (s *Server) Touch(resource, name string, n int) {
 
 // Remove removes an object, as another client.
 func (s *Server) Remove(resource, name string) {
-	s.Put(resource, stream.Key{Namespace: "ns", Name: name}, nil)
+	s.Put(resource, object.Key{Namespace: "ns", Name: name}, nil)
 }
 
 // Cut breaks every open watch.
@@ -226,14 +226,14 @@ func (s *Server) Rewind(rev int) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	kept := s.History[:0:0]
-	s.Now = map[string]map[stream.Key]*unstructured.Unstructured{}
+	s.Now = map[string]map[object.Key]*unstructured.Unstructured{}
 	for _, e := range s.History {
 		if e.Rev > rev {
 			break
 		}
 		kept = append(kept, e)
 		if s.Now[e.Resource] == nil {
-			s.Now[e.Resource] = map[stream.Key]*unstructured.Unstructured{}
+			s.Now[e.Resource] = map[object.Key]*unstructured.Unstructured{}
 		}
 		if e.New == nil {
 			delete(s.Now[e.Resource], e.Key)
@@ -245,8 +245,8 @@ func (s *Server) Rewind(rev int) {
 }
 
 // At returns the state of a resource at a version.
-func (s *Server) At(resource string, rev int) map[stream.Key]*unstructured.Unstructured {
-	state := map[stream.Key]*unstructured.Unstructured{}
+func (s *Server) At(resource string, rev int) map[object.Key]*unstructured.Unstructured {
+	state := map[object.Key]*unstructured.Unstructured{}
 	for _, e := range s.History {
 		if e.Rev > rev {
 			break

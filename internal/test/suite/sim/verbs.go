@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Answer is the simulated server's answer to a write: an object, or a Status that has only a UID.
@@ -28,7 +28,7 @@ const (
 )
 
 // Write returns what package kates reads from an answer.
-func (a Answer) Write(key stream.Key) coherence.Write {
+func (a Answer) Write(key object.Key) coherence.Write {
 	w := coherence.Write{Key: key, UID: a.Uid}
 	if a.object == nil {
 		return w
@@ -51,7 +51,7 @@ var Verbs = []string{"update", "move", "node", "nothing", "delete", "delete", "f
 
 // Do performs a verb on an object, or creates it, like a server. It returns false if there is
 // nothing to do.
-func (s *Server) Do(resource string, key stream.Key, verb string, param int) (Answer, bool) {
+func (s *Server) Do(resource string, key object.Key, verb string, param int) (Answer, bool) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	old := s.Now[resource][key]
@@ -91,13 +91,13 @@ func (s *Server) Do(resource string, key stream.Key, verb string, param int) (An
 }
 
 // stored stores an object, and returns the answer. Called with Mu held.
-func (s *Server) stored(resource string, key stream.Key, u *unstructured.Unstructured) Answer {
+func (s *Server) stored(resource string, key object.Key, u *unstructured.Unstructured) Answer {
 	u = s.putLocked(resource, key, u)
 	return Answer{object: s.render(u), Uid: u.GetUID(), Rev: s.Rev}
 }
 
 // delete removes an object, or marks it if it has finalizers. Called with Mu held.
-func (s *Server) delete(resource string, key stream.Key, old *unstructured.Unstructured, way int) Answer {
+func (s *Server) delete(resource string, key object.Key, old *unstructured.Unstructured, way int) Answer {
 	marked := old.DeepCopy()
 	now := metav1.Now()
 	marked.SetDeletionTimestamp(&now)
@@ -133,7 +133,7 @@ func other(old, a, b string) string {
 }
 
 // Fresh returns a new object with random labels, node and finalizer.
-func Fresh(key stream.Key, param int) *unstructured.Unstructured {
+func Fresh(key object.Key, param int) *unstructured.Unstructured {
 	u := Thing(key.Name, "in", []string{"yes", "no"}[param%2])
 	u.SetNamespace(key.Namespace)
 	_ = unstructured.SetNestedField(u.Object, []string{"n1", "n2"}[param/2%2], "spec", "node")

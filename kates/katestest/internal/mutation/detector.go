@@ -8,7 +8,6 @@ import (
 	"unsafe"
 
 	"github.com/kates-go/kates/internal/base/lockorder"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -82,7 +81,7 @@ const (
 
 // exhibit returns that of a value, nil if the value has no JSON. A value that is not known is
 // read, so it must not be changed yet.
-func (d *Detector) exhibit(query string, source stream.Object, value any) *exhibit {
+func (d *Detector) exhibit(query string, source object.Object, value any) *exhibit {
 	id := identityOf(value)
 	if e := d.find(id); e != nil {
 		return e
@@ -174,7 +173,7 @@ func (d *Detector) find(id identity) *exhibit {
 }
 
 // describe names an object.
-func describe(o stream.Object) string {
+func describe(o object.Object) string {
 	kind := o.GetObjectKind().GroupVersionKind().Kind
 	if kind == "" {
 		kind = reflect.TypeOf(o).Elem().Name()

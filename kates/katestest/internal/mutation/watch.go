@@ -7,7 +7,6 @@ import (
 
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/collect"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -31,7 +30,7 @@ var _ collect.Witness = (*Watch)(nil)
 
 type placeKey struct {
 	query string
-	stream.Key
+	object.Key
 }
 
 // place is what a watch shows of one object.
@@ -54,7 +53,7 @@ func (d *Detector) Watching(what string) *Watch {
 }
 
 // Shown implements [collect.Witness].
-func (w *Watch) Shown(query string, o stream.Object, value any) {
+func (w *Watch) Shown(query string, o object.Object, value any) {
 	source := w.of.exhibit(query, o, o)
 	made := source
 	if identityOf(value) != identityOf(o) {
@@ -92,10 +91,10 @@ func (w *Watch) put(at placeKey, source, made *exhibit) {
 }
 
 // Lent implements [collect.Witness].
-func (w *Watch) Lent(to, query string, one, other stream.Object) (returned func()) {
+func (w *Watch) Lent(to, query string, one, other object.Object) (returned func()) {
 	var lent []*exhibit
-	for _, o := range []stream.Object{one, other} {
-		if o == nil || stream.Fault(o) != nil {
+	for _, o := range []object.Object{one, other} {
+		if o == nil || object.Fault(o) != nil {
 			continue
 		}
 		if e := w.of.exhibit(query, o, o); e != nil {
@@ -112,7 +111,7 @@ func (w *Watch) Lent(to, query string, one, other stream.Object) (returned func(
 }
 
 // Gone implements [collect.Witness].
-func (w *Watch) Gone(query string, o stream.Object) {
+func (w *Watch) Gone(query string, o object.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := placeKey{query, object.KeyOf(o)}

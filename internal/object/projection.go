@@ -1,4 +1,4 @@
-package stream
+package object
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/kates-go/kates/internal/object"
 )
 
 // Projection is a form in which a stream holds some fields of its objects, as *[object.Projected]:
@@ -17,7 +15,7 @@ type Projection struct {
 	Into reflect.Type
 	// Beside is what else is held of the metadata, for what reads it. A query that selects by
 	// labels, or whose objects are looked up by labels, needs these.
-	Beside object.Beside
+	Beside Beside
 }
 
 // projections has the forms of projections, and formed what they are forms of. There are as many
@@ -27,15 +25,15 @@ var (
 	projectionsMade     atomic.Int64
 )
 
-// projected begins the names of these forms.
-const projected = "fields "
+// formOfFields begins the names of these forms.
+const formOfFields = "fields "
 
 // Form is the projection's form. Equal projections have the same form.
 func (p Projection) Form() Form {
 	if form, known := projections.Load(p); known {
 		return form.(Form)
 	}
-	form := Form(fmt.Sprintf("%sof %s (%d)", projected, p.Into, projectionsMade.Add(1)))
+	form := Form(fmt.Sprintf("%sof %s (%d)", formOfFields, p.Into, projectionsMade.Add(1)))
 	formed.Store(form, p)
 	first, _ := projections.LoadOrStore(p, form)
 	return first.(Form)
@@ -50,25 +48,25 @@ func (f Form) Projection() (p Projection, ok bool) {
 }
 
 // Projects reports whether the form is that of a projection.
-func (f Form) Projects() bool { return strings.HasPrefix(string(f), projected) }
+func (f Form) Projects() bool { return strings.HasPrefix(string(f), formOfFields) }
 
 // Fields is what the form of a projection is called in a status.
 const Fields Form = "fields"
 
-// named is what a form is called in a status.
-func (f Form) named() string {
+// Word is what a form is called in a status.
+func (f Form) Word() string {
 	if f.Projects() {
 		return string(Fields)
 	}
 	return string(f)
 }
 
-// decoded reports whether the source makes the objects of this form itself: the answer to an own
+// Decoded reports whether the source makes the objects of this form itself: the answer to an own
 // write, too.
-func (f Form) decoded() bool { return f == Typed || f.Projects() }
+func (f Form) Decoded() bool { return f == Typed || f.Projects() }
 
 // isProjected reports whether an object has some of its fields only.
 func isProjected(o any) bool {
-	_, is := o.(*object.Projected)
+	_, is := o.(*Projected)
 	return is
 }

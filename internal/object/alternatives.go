@@ -1,4 +1,4 @@
-package stream
+package object
 
 import (
 	"errors"
@@ -23,11 +23,11 @@ import (
 //     it: in a list, an event, and the answer to an own write. An object comes and goes as one does
 //     that is relabelled. What is left out is not held, and not named in a file. Nobody hears of it.
 //
-// A field that cannot be read from the objects of the stream is an error of [Set.Join]. An object
+// A field that cannot be read from the objects of the stream is an error of [Unjudged]. An object
 // that does not decode is judged by its metadata. What that does not tell counts as selected, so
 // that somebody hears of the object.
 
-// ErrUnjudged is the error of [Set.Join] for alternatives that only a server could judge.
+// ErrUnjudged is wrapped by the error of [Unjudged] for alternatives that only a server could judge.
 var ErrUnjudged = errors.New("a field that cannot be judged here")
 
 // Common returns what several selections have in common, and what each of them selects by besides.
@@ -174,11 +174,11 @@ func RequireFields(all []fields.Requirement) fields.Selector {
 	return fields.AndSelectors(terms...)
 }
 
-// alternatives is AnyOf in one form, whatever the order.
-func (s Spec) alternatives() string {
+// Alternatives is AnyOf in one form, whatever the order.
+func (s Spec) Alternatives() string {
 	all := make([]string, len(s.AnyOf))
 	for i, one := range s.AnyOf {
-		all[i] = strings.Trim(strconv.Quote(one.labelSelector())+" "+strconv.Quote(one.fieldSelector()), " ")
+		all[i] = strings.Trim(strconv.Quote(one.LabelSelector())+" "+strconv.Quote(one.FieldSelector()), " ")
 	}
 	slices.Sort(all)
 	return strings.Join(slices.Compact(all), " or ")
@@ -209,20 +209,4 @@ func Unjudged(r Resource, spec Spec) error {
 		}
 	}
 	return nil
-}
-
-// byAlternatives says whether one of the alternatives selects the object, and whether that is
-// certain.
-func (s selector) byAlternatives(o Object, read FieldReader) (selected, certain bool) {
-	if len(s.anyOf) == 0 {
-		return true, true
-	}
-	for _, one := range s.anyOf {
-		in, sure := one.judge(o, read)
-		if in && sure {
-			return true, true
-		}
-		selected = selected || in
-	}
-	return selected, !selected
 }

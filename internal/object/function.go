@@ -1,0 +1,29 @@
+package object
+
+import "unsafe"
+
+// Transform changes an object before a stream holds it. It gets each version of an object once,
+// and again with each list that repeats the version: what it makes of it is compared with what is
+// held. So it has to make the same of the same object, else each list is a change of all objects.
+// Nobody else has the object: it may write to it, but not to its identity and version (apiVersion,
+// kind, namespace, name, uid, resourceVersion). It is called without locks, by the goroutine that
+// lists and watches and by those that write, at the same time. Where it returns an error or
+// panics, that one object is left out as invalid, until its next version, or a list for which it
+// does not fail.
+//
+// Selectors judge an object before it is transformed.
+type Transform func(Object) error
+
+// Signal decides whether a change of an object is worth a signal. old is nil for an object that is
+// new, and current for one that is gone. For an object that was replaced by another of its name it
+// is called twice, gone and new. A change that is not worth a signal is in the next snapshot, and
+// in its deltas, all the same.
+//
+// It is called without locks, by the goroutine that lists and watches and by those that write, for
+// changes in no particular order, before the change is coalesced with others. It does not write to
+// its arguments. One that panics is logged, and counts as true.
+type Signal func(old, current Object) bool
+
+// FuncPointer tells function values apart: two are the same if they have the same code and, for
+// closures, the same variables.
+func FuncPointer[F any](f F) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&f)) }
