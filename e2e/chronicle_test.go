@@ -297,7 +297,7 @@ func (j *trial) wrote(c *chronicle, known int) error {
 func (j *trial) object(c *chronicle, k id, l look) error {
 	q, ok := j.queryOf(k)
 	s := j.seen[k]
-	if ok && s.uid == "" && (l.absent[k.resource] || c.doubted(k.resource, l) || j.turning(c, q, l)) {
+	if ok && s.uid == "" && (l.absent[k.resource] || c.doubted(k.resource, l)) {
 		return nil // it is looked at again
 	}
 	delete(j.dirty, k)
@@ -323,12 +323,6 @@ func (j *trial) object(c *chronicle, k id, l look) error {
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", kind, err))
 	}
-	if j.turning(c, q, l) && slices.ContainsFunc(c.eras, func(e *era) bool {
-		_, err := e.place(k, q, s, e.startRV)
-		return err == nil
-	}) {
-		return nil // of a stream that is still in the old history, and was late there
-	}
 	return errors.Join(errs...)
 }
 
@@ -340,15 +334,6 @@ func (c *chronicle) places(from spot, l look) []spot {
 		all = append(all, spot{i, c.eras[i].startRV})
 	}
 	return all
-}
-
-// turning reports whether the query has several streams, each of which comes to a new history by
-// itself. It shows what its streams have, and waits for nothing.
-// So an object that is in another stream there may be absent between two decisions. And a stream
-// that was late in the old history, and has not left it, may show an older state for that long.
-func (j *trial) turning(c *chronicle, q query, l look) bool {
-	last := c.now()
-	return len(c.eras) > 1 && !l.at.Before(last.began) && len(q.selects)*len(q.in) > 1
 }
 
 // present checks that the witness shows what etcd has now (G6).

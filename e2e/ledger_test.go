@@ -128,6 +128,7 @@ func (l *ledger) judge(cut func(from, to time.Time) bool) (judged, unknown int, 
 			errs = append(errs, fmt.Errorf("%s: it has not ended", said))
 		case (c.verb == "create" || c.verb == "create again" || c.verb == "generateName") && c.landed > 1:
 			errs = append(errs, fmt.Errorf("%s: a create was repeated", said))
+		case c.err == nil && c.verb == "upsert" && c.sent == 0: // the client knew that nothing would change
 		case c.err == nil && c.landed == 0 && !silent[c.verb] && !cut(c.began, c.ended):
 			errs = append(errs, fmt.Errorf("%s: nothing was written", said))
 		case c.err != nil && refused(c.err) && c.landed > 0:
@@ -223,6 +224,8 @@ func TestTheAuditLogsTellWhatBecameOfEachCall(t *testing.T) {
 		"it was not made":                   {ownCall: ownCall{verb: "update"}, want: "nothing was written"},
 		"the server was killed meanwhile":   {ownCall: ownCall{verb: "update"}, cut: true},
 		"it writes nothing":                 {ownCall: ownCall{verb: "dry run"}},
+		"nothing was to be changed":         {ownCall: ownCall{verb: "upsert"}},
+		"it was sent, and not made":         {ownCall: ownCall{verb: "upsert", sent: 1}, want: "nothing was written"},
 		"it was refused":                    {ownCall: ownCall{verb: "update", err: conflict}},
 		"it was refused, and made":          {ownCall: ownCall{verb: "update", err: conflict, landed: 1}, want: "it was written"},
 		"its outcome is unknown":            {ownCall: ownCall{verb: "create", err: io.EOF, landed: 1}},
