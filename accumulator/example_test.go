@@ -13,6 +13,7 @@ import (
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -31,16 +32,16 @@ func (s *still) WatchWithContext(context.Context, metav1.ListOptions) (watch.Int
 // A Source lists and watches, and an accumulator makes snapshots of it. In package kates the
 // source is an API server.
 func Example() {
-	source := &still{}
-	source.list.SetResourceVersion("10")
+	bare := &still{}
+	bare.list.SetResourceVersion("10")
 	for _, name := range []string{"b", "a"} {
-		source.list.Items = append(source.list.Items, unstructured.Unstructured{Object: map[string]any{
+		bare.list.Items = append(bare.list.Items, unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": name, "namespace": "ns", "uid": name, "resourceVersion": "9"},
 		}})
 	}
 	streams := stream.New(stream.Config{
-		Source: func(object.Resource, string, object.Form) stream.Source {
-			return stream.Plain{ListerWatcherWithContext: source}
+		Source: func(object.Resource, string, object.Form) source.Source {
+			return source.Plain{ListerWatcherWithContext: bare}
 		},
 	})
 	defer streams.Close()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -91,7 +92,7 @@ func (w *shortWatch) run() {
 }
 
 // wholeSource can only deliver whole objects.
-type wholeSource struct{ stream.Plain }
+type wholeSource struct{ source.Plain }
 
 func (wholeSource) Form() object.Form { return object.Whole }
 
@@ -225,8 +226,8 @@ func TestAPredicateJudgesMetadata(t *testing.T) {
 
 func TestTheStatusSaysWhereWholeObjectsAreShortenedHere(t *testing.T) {
 	var s *sim.Server
-	config := stream.Config{Source: func(r object.Resource, namespace string, form object.Form) stream.Source {
-		return wholeSource{stream.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}}
+	config := stream.Config{Source: func(r object.Resource, namespace string, form object.Form) source.Source {
+		return wholeSource{source.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}}
 	}}
 	sim.Bubble(t, config, func(t *testing.T, fresh *sim.Server, streams *stream.Set) {
 		s = fresh

@@ -11,13 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // unopened is a source whose watches are not opened before their context ends.
-type unopened struct{ stream.Source }
+type unopened struct{ source.Source }
 
 func (unopened) WatchWithContext(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 	<-ctx.Done()
@@ -34,9 +35,9 @@ func TestG11CloseDoesNotWaitForAWatchThatIsBeingOpened(t *testing.T) {
 			t.Run(what+", "+list, func(t *testing.T) {
 				open := false
 				sim.Bubble(t, stream.Config{StreamLists: streamed}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-					source := streams.Config().Source
-					streams.Config().Source = func(r object.Resource, ns string, form object.Form) stream.Source {
-						return unopened{source(r, ns, form)}
+					sources := streams.Config().Source
+					streams.Config().Source = func(r object.Resource, ns string, form object.Form) source.Source {
+						return unopened{sources(r, ns, form)}
 					}
 					s.Create("as", sim.Thing("x"))
 					a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))

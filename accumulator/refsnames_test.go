@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -191,7 +192,7 @@ func TestG6G8NamedObjectsAreWatchedAnewWhileAReaderTakesThem(t *testing.T) {
 // watched, and the reader takes no lock before it turns to the other one.
 func TestReferencesAreWatchedAnewWhileAReaderTakesThem(t *testing.T) {
 	var taking, unwatched, taken unseen
-	var source stream.Sources
+	var sources source.Sources
 	config := stream.Config{
 		Points: func(m stream.Moment) {
 			if m.Point == stream.AtTake && strings.HasPrefix(m.Stream.String(), "v1/bs ") {
@@ -199,16 +200,16 @@ func TestReferencesAreWatchedAnewWhileAReaderTakesThem(t *testing.T) {
 				unwatched.wait()
 			}
 		},
-		Source: func(r object.Resource, namespace string, form object.Form) stream.Source {
+		Source: func(r object.Resource, namespace string, form object.Form) source.Source {
 			if r.Version == "v2" {
 				unwatched.take()
 				taken.wait()
 			}
-			return source(r, namespace, form)
+			return sources(r, namespace, form)
 		},
 	}
 	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-		source = sim.Plain(s.Source)
+		sources = sim.Plain(s.Source)
 		var version atomic.Value
 		version.Store("v1")
 		queries := namingQueries()

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -79,7 +80,7 @@ func TestG1AQueryWhoseObjectsNameOthersIsReplacedTogetherWithWhatTheyName(t *tes
 // they are complete before the query is there that waits for them.
 func TestG2AQueryWhoseObjectsNameOthersIsReplacedWithASignal(t *testing.T) {
 	var s *sim.Server
-	config := stream.Config{Source: func(r object.Resource, namespace string, form object.Form) stream.Source {
+	config := stream.Config{Source: func(r object.Resource, namespace string, form object.Form) source.Source {
 		if r.Resource == "cs" && namespace != "" {
 			sim.After(time.Second) // A is complete by then, and does not wait yet
 		}

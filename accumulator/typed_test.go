@@ -18,6 +18,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -54,7 +55,7 @@ var errBad = errors.New("it does not decode")
 
 // typedSim decodes what the simulated server sends, like a source of typed objects. Objects with
 // the label bad do not decode.
-type typedSim struct{ stream.Plain }
+type typedSim struct{ source.Plain }
 
 func (typedSim) Form() object.Form { return object.Typed + " from tests" }
 
@@ -128,7 +129,7 @@ func typedOrShared(t *testing.T, share bool, f func(t *testing.T, s *sim.Server,
 			config.Share = share
 			config.Source = sim.Plain(func(r object.Resource, namespace string, form object.Form) cache.ListerWatcherWithContext {
 				if form == object.Typed {
-					return typedSim{stream.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}}
+					return typedSim{source.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}}
 				}
 				return s.Source(r, namespace, form)
 			})

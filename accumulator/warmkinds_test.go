@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -94,8 +94,8 @@ func TestG1G2AServerWithFewerObjectsThanWhatIsKeptIsAList(t *testing.T) {
 
 // unpacking is a source whose objects of one name do not decode when they come from a file.
 type unpacking struct {
-	stream.Source
-	stream.Packer
+	source.Source
+	source.Packer
 	resource object.Resource
 }
 
@@ -111,9 +111,9 @@ func (u unpacking) Unpack(raw []byte) (object.Object, error) {
 func TestG8AFileWithAnObjectThatDoesNotDecodeIsAList(t *testing.T) {
 	afterALife(t, func(p *process) {
 		plain := sim.Plain(p.Source)
-		p.config.Source = func(r object.Resource, namespace string, form object.Form) stream.Source {
+		p.config.Source = func(r object.Resource, namespace string, form object.Form) source.Source {
 			s := plain(r, namespace, form)
-			return unpacking{s, s.(stream.Packer), r}
+			return unpacking{s, s.(source.Packer), r}
 		}
 		p.start()
 		p.shows("a", "b", "c")

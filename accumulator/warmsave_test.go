@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/object"
@@ -24,7 +25,7 @@ import (
 
 // packing is a source that lets a test look on while objects are packed.
 type packing struct {
-	stream.Source
+	source.Source
 	pack func(o object.Object)
 }
 
@@ -32,19 +33,19 @@ func (s packing) Pack(o object.Object) ([]byte, error) {
 	if s.pack != nil {
 		s.pack(o)
 	}
-	return s.Source.(stream.Packer).Pack(o)
+	return s.Source.(source.Packer).Pack(o)
 }
 
 func (s packing) Unpack(raw []byte) (object.Object, error) {
-	return s.Source.(stream.Packer).Unpack(raw)
+	return s.Source.(source.Packer).Unpack(raw)
 }
 
-func (s packing) Packing() string { return s.Source.(stream.Packer).Packing() }
+func (s packing) Packing() string { return s.Source.(source.Packer).Packing() }
 
 // packed lets a function see each object that is packed.
 func (p *process) packed(f func(o object.Object)) {
 	plain := sim.Plain(p.Source)
-	p.config.Source = func(r object.Resource, namespace string, form object.Form) stream.Source {
+	p.config.Source = func(r object.Resource, namespace string, form object.Form) source.Source {
 		return packing{plain(r, namespace, form), f}
 	}
 }
@@ -286,17 +287,17 @@ func TestWhatCannotBeKeptIsNotAndSaysWhy(t *testing.T) {
 }
 
 // plainSource is a source that packs nothing.
-type plainSource struct{ stream.Source }
+type plainSource struct{ source.Source }
 
-func unpackable(sources stream.Sources) stream.Sources {
-	return func(r object.Resource, namespace string, form object.Form) stream.Source {
+func unpackable(sources source.Sources) source.Sources {
+	return func(r object.Resource, namespace string, form object.Form) source.Source {
 		return plainSource{sources(r, namespace, form)}
 	}
 }
 
 // clock is the source of a server in this process: its versions end with it.
 type clock struct {
-	stream.Source
+	source.Source
 	of *process
 }
 
@@ -306,8 +307,8 @@ func (c clock) NewestRV() string {
 	return strconv.Itoa(c.of.Rev)
 }
 
-func clocks(p *process) stream.Sources {
-	return func(r object.Resource, namespace string, form object.Form) stream.Source {
+func clocks(p *process) source.Sources {
+	return func(r object.Resource, namespace string, form object.Form) source.Source {
 		return clock{sim.Plain(p.Source)(r, namespace, form), p}
 	}
 }

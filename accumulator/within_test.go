@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -16,19 +17,19 @@ import (
 
 // narrow is a source of all namespaces that notes the namespaces of requests.
 type narrow struct {
-	stream.Plain
-	within func(namespace string) stream.Source
+	source.Plain
+	within func(namespace string) source.Source
 }
 
-func (n narrow) Within(namespace string) stream.Source { return n.within(namespace) }
+func (n narrow) Within(namespace string) source.Source { return n.within(namespace) }
 
 func TestG4AWriteIsSettledByAListOfTheObjectsNamespace(t *testing.T) {
 	var s *sim.Server
 	var asked []string
-	config := stream.Config{StreamLists: true, Source: func(r object.Resource, namespace string, form object.Form) stream.Source {
-		return narrow{stream.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}, func(namespace string) stream.Source {
+	config := stream.Config{StreamLists: true, Source: func(r object.Resource, namespace string, form object.Form) source.Source {
+		return narrow{source.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}, func(namespace string) source.Source {
 			asked = append(asked, namespace)
-			return stream.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}
+			return source.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}
 		}}
 	}}
 	sim.Bubble(t, config, func(t *testing.T, fresh *sim.Server, streams *stream.Set) {

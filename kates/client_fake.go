@@ -15,7 +15,7 @@ import (
 	"github.com/kates-go/kates/internal/client/fake"
 	"github.com/kates-go/kates/internal/client/kinds/selectable"
 	"github.com/kates-go/kates/internal/client/wire"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -28,7 +28,7 @@ type bareFake struct {
 }
 
 // Source lists and watches a resource, with versions.
-func (f *bareFake) Source(r objects.Resource, namespace string, _ objects.Form) stream.Source {
+func (f *bareFake) Source(r objects.Resource, namespace string, _ objects.Form) source.Source {
 	return f.versions.Source(r, namespace)
 }
 

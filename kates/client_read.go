@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -315,9 +316,9 @@ func (c *Client) listOne(ctx context.Context, r objects.Resource, s objects.Spec
 		if err != nil {
 			return metav1.ListMeta{}, err
 		}
-		return stream.EachItem(page, put)
+		return source.EachItem(page, put)
 	}
-	_, err := stream.Pages(ctx, list, o, func() func(runtime.Object) error {
+	_, err := source.Pages(ctx, list, o, func() func(runtime.Object) error {
 		items = []*Unstructured{}
 		return func(item runtime.Object) error {
 			if u := item.(*Unstructured); c.core.server.selects(r, s, u) {

@@ -21,13 +21,15 @@ import (
 //   - D2. The server selects by what all alternatives have in common ([Common]).
 //   - D3. Each version of an object is judged here by the alternatives, before anything is made of
 //     it: in a list, an event, and the answer to an own write. An object comes and goes as one does
-//     that is relabelled. What is left out is not held, and not named in a file. Nobody hears of it.
+//     that is relabelled. What is left out is not held, and not named in a file. Nobody hears of
+//     it.
 //
 // A field that cannot be read from the objects of the stream is an error of [Unjudged]. An object
 // that does not decode is judged by its metadata. What that does not tell counts as selected, so
 // that somebody hears of the object.
 
-// ErrUnjudged is wrapped by the error of [Unjudged] for alternatives that only a server could judge.
+// ErrUnjudged is wrapped by the error of [Unjudged] for alternatives that only a server could
+// judge.
 var ErrUnjudged = errors.New("a field that cannot be judged here")
 
 // Common returns what several selections have in common, and what each of them selects by besides.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"strings"
+	"unicode/utf8"
 )
 
 var objectName = regexp.MustCompile(`\b(github\.com/kates-go/kates/internal/)?object\.Object\b`)
@@ -35,4 +37,15 @@ func Brief(text string) string {
 		return text[:briefMost] + "…"
 	}
 	return text
+}
+
+// Ambiguous reports whether a name may stand for several names of the server.
+func Ambiguous(key Key) bool {
+	const replaced = string(utf8.RuneError)
+	return strings.Contains(key.Name, replaced) || strings.Contains(key.Namespace, replaced) || !Sayable(key)
+}
+
+// Sayable reports whether JSON can say a name.
+func Sayable(key Key) bool {
+	return utf8.ValidString(key.Name) && utf8.ValidString(key.Namespace)
 }

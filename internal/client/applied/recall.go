@@ -12,7 +12,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -168,11 +168,11 @@ func recall(manager, annotation string, m metav1.Object) Recalled {
 
 // List lists the metadata of the objects that were applied, page by page.
 func List(
-	ctx context.Context, of Recollectable, annotation string, pageSize int64, list stream.ListOnce,
+	ctx context.Context, of Recollectable, annotation string, pageSize int64, list source.ListOnce,
 ) (map[object.Key]Recalled, error) {
 	var found map[object.Key]Recalled
 	o := metav1.ListOptions{LabelSelector: of.Label, Limit: pageSize}
-	_, err := stream.Pages(ctx, list, o, func() func(runtime.Object) error {
+	_, err := source.Pages(ctx, list, o, func() func(runtime.Object) error {
 		found = make(map[object.Key]Recalled)
 		return func(item runtime.Object) error {
 			m, ok := item.(metav1.Object)

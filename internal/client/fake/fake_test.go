@@ -19,7 +19,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 
 	"github.com/kates-go/kates/internal/client/fake"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -108,7 +108,7 @@ func (w *world) remove(name string) own {
 // reading is a list and its watch.
 type reading struct {
 	w      *world
-	source stream.Source
+	source source.Source
 	items  map[string]object.Object
 	rv     string
 	watch  watch.Interface

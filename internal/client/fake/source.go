@@ -12,22 +12,22 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
 
 // Source lists and watches a resource in one namespace, or in all if that is empty. The form is
 // always whole objects. They cannot be kept in files: what a fake has is gone with its process.
-func (s *Server) Source(r object.Resource, namespace string) stream.Source {
+func (s *Server) Source(r object.Resource, namespace string) source.Source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !r.Namespaced {
 		namespace = ""
 	}
-	return &source{mirror: s.mirrorOf(r.GroupVersionResource), of: r, namespace: namespace}
+	return &view{mirror: s.mirrorOf(r.GroupVersionResource), of: r, namespace: namespace}
 }
 
-type source struct {
+type view struct {
 	*mirror
 	of        object.Resource
 	namespace string
@@ -39,7 +39,7 @@ type listed struct {
 	fakeRV string // the version that the fake gave the list
 }
 
-func (s *source) in() dynamic.ResourceInterface {
+func (s *view) in() dynamic.ResourceInterface {
 	all := s.server.client.Resource(s.of.GroupVersionResource)
 	if s.namespace == "" {
 		return all
@@ -48,24 +48,24 @@ func (s *source) in() dynamic.ResourceInterface {
 }
 
 // Within is the source of one namespace.
-func (s *source) Within(namespace string) stream.Source { return s.server.Source(s.of, namespace) }
+func (s *view) Within(namespace string) source.Source { return s.server.Source(s.of, namespace) }
 
 // Form is whole objects.
-func (*source) Form() object.Form { return object.Whole }
+func (*view) Form() object.Form { return object.Whole }
 
 // Lists is in one page, since the fake has no other.
-func (*source) Lists() stream.ListMode { return stream.ListsPaged }
+func (*view) Lists() source.ListMode { return source.ListsPaged }
 
 // Typed knows no Go types.
-func (*source) Typed(*unstructured.Unstructured) (object.Object, error) {
+func (*view) Typed(*unstructured.Unstructured) (object.Object, error) {
 	return nil, errors.New("a fake knows no Go types")
 }
 
 // Compact does nothing.
-func (*source) Compact(_, _ object.Object, _ bool) {}
+func (*view) Compact(_, _ object.Object, _ bool) {}
 
 // NewestRV is the version of the server. Nobody asks the fake, which has none.
-func (s *source) NewestRV() string {
+func (s *view) NewestRV() string {
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()
 	return text(s.server.version)
@@ -73,7 +73,7 @@ func (s *source) NewestRV() string {
 
 // ListItems lists once. The version of the list is that of the server now, or, if something has
 // happened meanwhile, when the list began.
-func (s *source) ListItems(
+func (s *view) ListItems(
 	ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
 	selection, err := selectionOf(o)
@@ -92,7 +92,7 @@ func (s *source) ListItems(
 		list = &unstructured.UnstructuredList{}
 	}
 	var items []object.Object
-	m, err := stream.EachItem(list, func(item runtime.Object) error {
+	m, err := source.EachItem(list, func(item runtime.Object) error {
 		if one, ok := item.(object.Object); ok {
 			items = append(items, one)
 		}
@@ -116,7 +116,7 @@ func (s *source) ListItems(
 // took takes in the items of a list. It returns those that are selected, with their stamps, and the
 // version of the list. What a whole list lacks is gone, if the tracker does not have it either: a
 // reactor may have answered this list alone.
-func (s *source) took(
+func (s *view) took(
 	asked *request, items []object.Object, selection object.Selection, whole bool, before map[object.Key]bool,
 ) (selected []runtime.Object, rv int64) {
 	s.server.mu.Lock()
@@ -161,7 +161,7 @@ func (s *source) took(
 }
 
 // WatchWithContext watches from a version.
-func (s *source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+func (s *view) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	selection, err := selectionOf(o)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 
 // missed takes in what was deleted before a watch, since a list or another watch. The tracker had
 // it, and has it no more; an object that came back since has an event.
-func (s *source) missed(w *watcher) {
+func (s *view) missed(w *watcher) {
 	w.drain()
 	s.server.mu.Lock()
 	from := s.server.version
@@ -142,7 +142,7 @@ func (m *mirror) ask(key object.Key) truth {
 }
 
 // tracked returns what the fake's tracker has; nil if it has no tracker, or that does not tell.
-func (s *source) tracked() map[object.Key]bool {
+func (s *view) tracked() map[object.Key]bool {
 	tracker, ok := s.server.tracker().(lister)
 	if !ok {
 		return nil

@@ -23,7 +23,7 @@ const (
 // They end with the context, with Stop, or when the fake ends its watch. The server's lock guards
 // the fields below sinceRV.
 type watcher struct {
-	source   *source
+	source   *view
 	selects  object.Selection
 	upstream watch.Interface
 	late     bool // a reactor's, which may bring the event of a write after the answer
@@ -50,7 +50,7 @@ type waiting struct {
 
 // newWatcher reads the fake's watch from now on. Call start or abandon.
 func newWatcher(
-	ctx context.Context, s *source, selects object.Selection, upstream watch.Interface, sinceRV int64,
+	ctx context.Context, s *view, selects object.Selection, upstream watch.Interface, sinceRV int64,
 ) (*watcher, context.Context) {
 	_, prompt := upstream.(*watch.RaceFreeFakeWatcher)
 	w := &watcher{

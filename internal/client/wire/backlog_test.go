@@ -20,7 +20,7 @@ import (
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/ordered"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -40,7 +40,7 @@ func watching(p *ordered.Pool, body io.Reader) watch.Interface {
 func cameIn(w watch.Interface) (all []string) {
 	for e := range w.ResultChan() {
 		switch o := e.Object.(type) {
-		case *stream.Unreadable:
+		case *source.Unreadable:
 			all = append(all, fmt.Sprint(e.Type, " ", o.Err))
 		case metav1.Object:
 			all = append(all, fmt.Sprint(e.Type, " ", o.GetName(), " ", o.GetResourceVersion()))

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -19,7 +19,7 @@ import (
 type Dynamic struct{ Client dynamic.Interface }
 
 // Source lists and watches a resource. The form is always whole objects.
-func (d Dynamic) Source(r objects.Resource, namespace string, _ objects.Form) stream.Source {
+func (d Dynamic) Source(r objects.Resource, namespace string, _ objects.Form) source.Source {
 	return &dynamicSource{in: In(d.Client, r, namespace), client: d.Client, resource: r}
 }
 
@@ -58,10 +58,10 @@ type dynamicSource struct {
 	in       dynamic.ResourceInterface
 	client   dynamic.Interface
 	resource objects.Resource
-	stream.Untyped
+	source.Untyped
 }
 
-func (s *dynamicSource) Within(namespace string) stream.Source {
+func (s *dynamicSource) Within(namespace string) source.Source {
 	return Dynamic{s.client}.Source(s.resource, namespace, objects.Whole)
 }
 
@@ -75,7 +75,7 @@ func (s *dynamicSource) ListItems(
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
-	return stream.EachItem(list, put)
+	return source.EachItem(list, put)
 }
 
 func (s *dynamicSource) WatchWithContext(

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -148,7 +148,7 @@ func (p *page) Close() { _ = p.body.Close() } // its error says nothing: nothing
 
 // listItems makes one list request, and reads the answer.
 func listItems(
-	ctx context.Context, s stream.Opener, o metav1.ListOptions, put func(runtime.Object) error,
+	ctx context.Context, s source.Opener, o metav1.ListOptions, put func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
 	p, err := s.OpenPage(ctx, o)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/parts"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -34,10 +34,10 @@ type metadataSource struct {
 	// parts decodes protobuf where nobody writes to the objects: they share memory. Nil where
 	// somebody may.
 	parts *parts.Table
-	stream.Untyped
+	source.Untyped
 }
 
-func (s *metadataSource) Within(namespace string) stream.Source {
+func (s *metadataSource) Within(namespace string) source.Source {
 	one := &metadataSource{rest: s.rest.within(namespace), whole: s.whole.within(namespace), parts: s.parts}
 	one.refused.Store(s.refused.Load())
 	return one
@@ -96,7 +96,7 @@ func (s *metadataSource) ListItems(
 }
 
 // OpenPage sends a list request.
-func (s *metadataSource) OpenPage(ctx context.Context, o metav1.ListOptions) (stream.Page, error) {
+func (s *metadataSource) OpenPage(ctx context.Context, o metav1.ListOptions) (source.Page, error) {
 	if s.refused.Load() {
 		return s.whole.OpenPage(ctx, o)
 	}
@@ -118,7 +118,7 @@ func (s *metadataSource) OpenPage(ctx context.Context, o metav1.ListOptions) (st
 }
 
 // Shared lets the objects share parts as they are decoded.
-func (s *metadataSource) Shared() stream.Source {
+func (s *metadataSource) Shared() source.Source {
 	if table := parts.New(reflect.TypeFor[metav1.PartialObjectMetadata](), false); table.Shares() {
 		s.parts = table
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/tree"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/warm"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/realistic"
@@ -22,7 +22,7 @@ func TestWhatIsPackedIsUnpackedAsItWas(t *testing.T) {
 	rest := &restSource{resource: podDecoder().resource, trees: new(tree.Table)}
 	inJSON := podDecoder()
 	inJSON.proto = false
-	for name, source := range map[string]stream.Packer{
+	for name, source := range map[string]source.Packer{
 		"protobuf": &typedSource{rest: rest, decoder: podDecoder()},
 		"shared":   &typedSource{rest: rest, decoder: sharingDecoder()},
 		"json":     &typedSource{rest: rest, decoder: inJSON},
@@ -96,7 +96,7 @@ func TestPackingsOfOtherFormsHaveOtherNames(t *testing.T) {
 	kept, inJSON := podDecoder(), podDecoder()
 	kept.keep, inJSON.proto = true, false
 	seen := make(map[string]bool)
-	for _, p := range []stream.Packer{
+	for _, p := range []source.Packer{
 		rest, &metadataSource{}, &typedSource{decoder: podDecoder()}, &typedSource{decoder: kept}, &typedSource{decoder: inJSON},
 		&typedSource{decoder: projecting(objects.Beside{})}, &typedSource{decoder: projecting(objects.Beside{Owners: true})},
 	} {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -16,7 +16,7 @@ import (
 type Requests interface {
 	// Source lists and watches a resource. Its objects have the form that was asked for, or else
 	// are whole. An empty namespace is all namespaces.
-	Source(r objects.Resource, namespace string, form objects.Form) stream.Source
+	Source(r objects.Resource, namespace string, form objects.Form) source.Source
 	// Delete deletes one object.
 	Delete(ctx context.Context, at Address, o metav1.DeleteOptions) (Deletion, error)
 	// Apply sends a server-side apply. created says that the object certainly did not exist

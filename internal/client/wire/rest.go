@@ -16,7 +16,7 @@ import (
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/ordered"
 	"github.com/kates-go/kates/internal/client/wire/tree"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -35,13 +35,13 @@ type restSource struct {
 	only           *only
 	trees          *tree.Table
 	shared         bool // equal parts of objects are the same maps and slices
-	stream.Untyped
+	source.Untyped
 }
 
 // Form is the one that was asked for.
 func (s *restSource) Form() objects.Form { return s.form }
 
-func (s *restSource) Within(namespace string) stream.Source { return s.within(namespace) }
+func (s *restSource) Within(namespace string) source.Source { return s.within(namespace) }
 
 func (s *restSource) within(namespace string) *restSource {
 	one := *s
@@ -71,7 +71,7 @@ func (s *restSource) ListItems(
 }
 
 // OpenPage sends a list request.
-func (s *restSource) OpenPage(ctx context.Context, o metav1.ListOptions) (stream.Page, error) {
+func (s *restSource) OpenPage(ctx context.Context, o metav1.ListOptions) (source.Page, error) {
 	body, err := s.get(ctx, o).SetHeader("Accept", acceptJSON).Stream(ctx)
 	if err != nil {
 		return nil, err
@@ -116,11 +116,11 @@ func (s *restSource) content(into *map[string]any, raw []byte, e frames.Encoding
 	return decodeInto(into, raw, e) // it knows what is wrong
 }
 
-// Share implements [stream.Sharing].
+// Share implements [source.Sharing].
 func (s *restSource) Share(content map[string]any) map[string]any { return s.trees.Share(content) }
 
-// Shared implements [stream.Sharing].
-func (s *restSource) Shared() stream.Source {
+// Shared implements [source.Sharing].
+func (s *restSource) Shared() source.Source {
 	one := *s
 	one.shared = true
 	return &one

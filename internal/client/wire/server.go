@@ -18,7 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/wire/ordered"
 	"github.com/kates-go/kates/internal/client/wire/tree"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -41,7 +41,7 @@ type Server struct {
 }
 
 // Source lists and watches a resource. A Go type that the scheme does not know is whole objects.
-func (s *Server) Source(r objects.Resource, namespace string, form objects.Form) stream.Source {
+func (s *Server) Source(r objects.Resource, namespace string, form objects.Form) source.Source {
 	whole := &restSource{
 		client: s.Plain, resource: r, namespace: namespace, form: form,
 		maxObjectBytes: s.MaxObjectBytes, lists: newLists(r.Kind), helpers: s.Helpers,

@@ -6,12 +6,12 @@ import (
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/parts"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
 // Shared lets the source's objects share parts as they are decoded, if the type allows that.
-func (s *typedSource) Shared() stream.Source {
+func (s *typedSource) Shared() source.Source {
 	if s.as != nil {
 		return s // what is held of an object is small
 	}

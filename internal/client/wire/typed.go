@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -33,7 +33,7 @@ const (
 )
 
 // Within is the source for one namespace. Its objects share memory with those of this source.
-func (s *typedSource) Within(namespace string) stream.Source {
+func (s *typedSource) Within(namespace string) source.Source {
 	one := &typedSource{rest: s.rest.within(namespace), decoder: s.decoder, streamed: s.streamed}
 	one.refused.Store(s.refused.Load())
 	return one
@@ -52,11 +52,11 @@ func (s *typedSource) Form() objects.Form {
 }
 
 // Lists says how first lists are made.
-func (s *typedSource) Lists() stream.ListMode {
+func (s *typedSource) Lists() source.ListMode {
 	if s.streamed {
-		return stream.ListsStreamed
+		return source.ListsStreamed
 	}
-	return stream.ListsPaged
+	return source.ListsPaged
 }
 
 // open sends a request and returns the body of the answer. If the server refuses protobuf, it is
@@ -86,7 +86,7 @@ func (s *typedSource) ListItems(
 }
 
 // OpenPage sends a list request.
-func (s *typedSource) OpenPage(ctx context.Context, o metav1.ListOptions) (stream.Page, error) {
+func (s *typedSource) OpenPage(ctx context.Context, o metav1.ListOptions) (source.Page, error) {
 	body, err := s.open(ctx, o)
 	if err != nil {
 		return nil, err

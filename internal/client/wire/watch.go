@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/internal/client/wire/frames"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -33,7 +33,7 @@ type reading struct {
 }
 
 // read reads the answer to a watch. No event may have more bytes than the bound. What cannot be
-// read ends the watch with an error event, whose object is a [stream.Unreadable].
+// read ends the watch with an error event, whose object is a [source.Unreadable].
 func (s *restSource) read(body io.ReadCloser, decode objectDecoder) watch.Interface {
 	r := &reading{result: make(chan watch.Event), done: make(chan struct{})}
 	r.backlog = newBacklog(s.helpers, decode.event, r.hand)
@@ -89,7 +89,7 @@ var errOver = errors.New("the watch is over")
 // hand hands out an event, or an error, which ends the watch.
 func (r *reading) hand(e watch.Event, err error) error {
 	if err != nil {
-		e = watch.Event{Type: watch.Error, Object: &stream.Unreadable{Err: err}}
+		e = watch.Event{Type: watch.Error, Object: &source.Unreadable{Err: err}}
 	}
 	select {
 	case r.result <- e:

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 )
 
 // upkeep does for queries what is due without a reader: it helps late streams, and looks for kinds
@@ -72,7 +72,7 @@ func (u *upkeep) run(ctx context.Context) {
 
 // resolve looks for the kind of a query, after a while.
 func (u *upkeep) resolve(ctx context.Context, q query.Running) {
-	if stream.Sleep(ctx, u.host.Streams.Config().KindPoll); ctx.Err() != nil {
+	if source.Sleep(ctx, u.host.Streams.Config().KindPoll); ctx.Err() != nil {
 		return
 	}
 	q.Resolve(ctx)
@@ -82,10 +82,10 @@ func (u *upkeep) resolve(ctx context.Context, q query.Running) {
 
 // help asks the server on behalf of a late stream, if something still waits for it.
 func (u *upkeep) help(ctx context.Context, late query.Late) {
-	stream.Sleep(ctx, late.Patience())
+	source.Sleep(ctx, late.Patience())
 	ok := late.CatchUp(ctx)
 	u.host.Wake()
 	if !ok {
-		stream.Sleep(ctx, u.host.Streams.Config().KindPoll)
+		source.Sleep(ctx, u.host.Streams.Config().KindPoll)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -18,7 +19,7 @@ func (s *stream) commit(l listing, rv string, asked ask) error {
 	l.compare()
 	s.mu.Lock()
 	position := coherence.Newest(s.store.view.Position(), asked.atLeastRV)
-	if err := s.dated(rv, position); err != nil {
+	if err := source.CheckListVersion(rv, position); err != nil {
 		s.mu.Unlock()
 		return err
 	}

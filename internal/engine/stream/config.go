@@ -6,13 +6,14 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
 
 // Config is what all streams of a client have in common.
 type Config struct {
 	// Source makes what lists and watches.
-	Source Sources
+	Source source.Sources
 	// StreamLists asks for the initial list as a stream of events (KEP-3157) instead of pages.
 	StreamLists bool
 	// PageSize of lists, 0 for client-go's default of 500.
@@ -63,7 +64,7 @@ func (c Config) withDefaults() Config {
 		c.PendingMax = 10_000
 	}
 	if c.PageSize <= 0 {
-		c.PageSize = pageSize
+		c.PageSize = source.PageSize
 	}
 	if c.Hold <= 0 {
 		c.Hold = 10 * time.Second

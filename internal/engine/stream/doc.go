@@ -5,7 +5,7 @@
 //
 // Start at [Set], the streams of one client, and [Set.Join], which returns a [Listener]. The
 // package knows nothing of queries, snapshots or clients. It knows of an API server only what a
-// [Source] lists and watches.
+// [source.Source] lists and watches.
 //
 //	Source ─▶ reflector ─▶ store (objects + coherence.View) ─▶ dirty keys ─▶ Listener.Take
 //	own writes: Begin, Commit ──────▲
@@ -39,27 +39,27 @@
 //
 // [Set.Begin] comes before the request, [Write.Commit] after its success. Whether an own write
 // moves an object into a stream or out of it is judged here where that can be known: by labels,
-// name, namespace, and the fields that [object.Resource.Field] reads as the server does. Otherwise the
-// write costs one list of the object for each stream concerned. So does a deletion whose answer
-// has no version, except where a stream without selectors still shows the object, or its watch
-// has said when it was deleted (rule 4 of package coherence), unless it has just listed. What a
-// watch or a list brings has been judged by the server, and that judgement stands.
+// name, namespace, and the fields that [object.Resource.Field] reads as the server does. Otherwise
+// the write costs one list of the object for each stream concerned. So does a deletion whose
+// answer has no version, except where a stream without selectors still shows the object, or its
+// watch has said when it was deleted (rule 4 of package coherence), unless it has just listed.
+// What a watch or a list brings has been judged by the server, and that judgement stands.
 //
 // # Forms
 //
-// A stream has a [object.Form] (whole untyped objects, typed ones, or metadata alone) and may have a
-// [object.Transform]; both are part of what makes it shared. The source decodes typed objects one by
-// one; the untyped answers to own writes are judged first, and then made typed by the source as
-// well.
+// A stream has a [object.Form] (whole untyped objects, typed ones, or metadata alone) and may have
+// a [object.Transform]; both are part of what makes it shared. The source decodes typed objects
+// one by one; the untyped answers to own writes are judged first, and then made typed by the
+// source as well.
 //
 // Every object from the server (of a list, an event, the answer to an own write, a lookup) is
 // judged by the selectors, then put into the stream's form, then transformed, and then stored:
 // once per version, without locks. A list that repeats a version is compared with what is held,
 // and takes its place where the content differs (rule 9 of package coherence). One that does not
-// decode is stored as its identity with the error ([object.Undecoded], [object.Fault]). It is left out by
-// itself, and its versions, deletions and own writes count as ever. Whether a change is worth a
-// signal ([object.Signal]) is the listener's own decision. It is asked after the lock is released, for
-// each change in turn: a quiet change never hides another.
+// decode is stored as its identity with the error ([object.Undecoded], [object.Fault]). It is left
+// out by itself, and its versions, deletions and own writes count as ever. Whether a change is
+// worth a signal ([object.Signal]) is the listener's own decision. It is asked after the lock is
+// released, for each change in turn: a quiet change never hides another.
 //
 // # Locks
 //

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -55,7 +56,7 @@ type health struct {
 // set moves to a state. It reports whether that is another one. That there is no room is one of
 // its own, and so is its end.
 func (h *health) set(state State, err error) (changed bool) {
-	changed = h.state != state || errors.Is(err, errFull) != errors.Is(h.err, errFull)
+	changed = h.state != state || errors.Is(err, source.ErrTooMany) != errors.Is(h.err, source.ErrTooMany)
 	if changed {
 		h.state, h.since = state, time.Now()
 	}
@@ -174,7 +175,7 @@ func (s *stream) failed(what request, err error) {
 // answers so for a while). A kind that every listener calls optional may be refused or missing, or
 // have no lists.
 func grave(state State, err error, synced bool, listeners audience) bool {
-	if errors.Is(err, errFull) {
+	if errors.Is(err, source.ErrTooMany) {
 		return len(listeners) > 0
 	}
 	definite := state == Missing || final(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -28,7 +29,7 @@ func (w *Write) told(ctx context.Context, o Outcome) (Outcome, error) {
 	if len(streams) == 0 {
 		return o, nil
 	}
-	object, version, err := w.asking(streams).lookup(ctx, o.Key, o.Version)
+	object, version, err := w.asking(streams).Lookup(ctx, o.Key, o.Version)
 	switch {
 	case err != nil && refuses(err):
 		return o, nil
@@ -50,16 +51,16 @@ func (w *Write) told(ctx context.Context, o Outcome) (Outcome, error) {
 
 // asking is how to ask for an object without a selector: as one of the streams does, which knows
 // what the server's lists look like, or with a source of its own.
-func (w *Write) asking(streams []*stream) requests {
+func (w *Write) asking(streams []*stream) source.Requests {
 	for _, st := range streams {
 		if st.resource.GroupVersionResource == w.resource.GroupVersionResource && st.key.form == object.Whole {
 			all := st.requests
-			all.selection = metav1.ListOptions{}
+			all.Selection = metav1.ListOptions{}
 			return all
 		}
 	}
 	lockorder.CallOut("Config.Source")
-	return requests{source: w.set.config.Source(w.resource, w.key.Namespace, object.Whole), namespace: w.key.Namespace}
+	return source.Requests{Source: w.set.config.Source(w.resource, w.key.Namespace, object.Whole), Namespace: w.key.Namespace}
 }
 
 // refuses reports whether the server will not answer, however often it is asked.
@@ -69,7 +70,7 @@ func refuses(err error) bool {
 
 // settle asks the server for one object as the stream would show it: rule 6 of package coherence.
 func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, by cause) error {
-	object, version, err := st.requests.lookup(ctx, o.Key, o.Version)
+	object, version, err := st.requests.Lookup(ctx, o.Key, o.Version)
 	if err != nil {
 		return fmt.Errorf("ask for %s %q: %w", st.key.resource, o.Key, err)
 	}

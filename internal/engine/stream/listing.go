@@ -12,14 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
-)
-
-const (
-	// pageTimeout bounds the request of one page.
-	pageTimeout = 3 * time.Minute
-	// wholeTimeout bounds that of a list in one page, which may be of any size.
-	wholeTimeout = 30 * time.Minute
 )
 
 // initialIdle is how long a streamed list may bring nothing before the server counts as one that
@@ -58,15 +52,7 @@ func (f *reflector) list(ctx context.Context) (*dialled, error) {
 func (f *reflector) listPaged(ctx context.Context) error {
 	var asked ask
 	var next listing
-	o := f.requests.options()
-	o.Limit = f.config.PageSize
-	list := f.page
-	if source, ok := f.source.(Opener); ok {
-		pages := &ahead{source: source, most: pageTime}
-		defer pages.close()
-		list = pages.list
-	}
-	rv, err := Pages(ctx, list, o, func() func(runtime.Object) error {
+	rv, err := f.requests.ListInPages(ctx, f.config.PageSize, func() func(runtime.Object) error {
 		asked = f.asks()
 		next = f.target.begin(asked.doubted)
 		next.paged = true
@@ -78,31 +64,11 @@ func (f *reflector) listPaged(ctx context.Context) error {
 	return f.listed(next, rv, asked)
 }
 
-// page asks for a page, or, without a limit, for the whole list. A page that does not come is
-// given up; the server's own time limit for a request is a minute.
-func (f *reflector) page(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
-	ctx, cancel := context.WithTimeout(ctx, pageTime(o))
-	defer cancel()
-	return f.source.ListItems(ctx, o, put)
-}
-
-// pageTime is how long a request may take.
-func pageTime(o metav1.ListOptions) time.Duration {
-	if o.Limit == 0 {
-		return wholeTimeout
-	}
-	return pageTimeout
-}
-
 // listStreamed takes the initial events of a watch into the next store, up to the bookmark that
 // ends them (KEP-3157).
 func (f *reflector) listStreamed(ctx context.Context) (*dialled, error) {
-	o, yes := f.requests.options(), true
-	o.SendInitialEvents, o.AllowWatchBookmarks = &yes, true
-	o.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
-	o.TimeoutSeconds = watchSeconds()
 	asked := f.asks()
-	w, err := f.dial(ctx, o)
+	w, err := f.dial(ctx, f.requests.StreamedList())
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err):
 		return nil, fmt.Errorf("%w: %w", errNotStreamed, err)
@@ -134,12 +100,16 @@ func initial(ctx context.Context, w watch.Interface, next listing) (rv string, e
 			return "", fmt.Errorf("%w: nothing came for %s", errNotStreamed, initialIdle)
 		case <-late.C:
 			return "", fmt.Errorf("%w: the list was incomplete after %s", errNotStreamed, initialMost)
-		case e, open := <-w.ResultChan():
+		case raw, open := <-w.ResultChan():
 			if !open {
 				return "", errors.New("the connection ended in the middle of the initial list")
 			}
 			idle.Reset(initialIdle)
-			if rv, err = next.initial(e); rv != "" || err != nil {
+			e, err := source.Check(raw)
+			if err == nil {
+				rv, err = next.initial(e)
+			}
+			if rv != "" || err != nil {
 				return rv, err
 			}
 		}
@@ -148,28 +118,25 @@ func initial(ctx context.Context, w watch.Interface, next listing) (rv string, e
 
 // initial takes in an event of a streamed list. It returns the version of the bookmark that ends
 // the list.
-func (l listing) initial(e watch.Event) (rv string, err error) {
+func (l listing) initial(e source.Event) (rv string, err error) {
 	switch e.Type {
-	case watch.Added, watch.Modified, watch.Deleted:
-		if e.Type != watch.Deleted {
-			return "", l.put(e.Object)
-		}
-		o, err := l.stream.objectOf(e.Object)
-		if err == nil {
-			l.remove(object.KeyOf(o), o)
-		}
-		return "", err
 	case watch.Bookmark:
 		m, err := meta.Accessor(e.Object)
 		if err != nil || m.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
 			return "", nil
 		}
-		if rv = m.GetResourceVersion(); rv == "" || rv == "0" {
-			return "", unreadable{fmt.Errorf("the list ends with a bookmark at version %q, which is no version", rv)}
+		if e.RV == "" || e.RV == "0" {
+			return "", source.Garbled{Cause: fmt.Errorf("the list ends with a bookmark at version %q, which is no version", e.RV)}
 		}
-		return rv, nil
+		return e.RV, nil
+	case watch.Deleted:
+		o, err := l.stream.objectOf(e.Object)
+		if err == nil {
+			l.remove(object.KeyOf(o), o)
+		}
+		return "", err
 	}
-	return "", refused(e)
+	return "", l.put(e.Object)
 }
 
 // listed takes in a whole list.
@@ -234,7 +201,7 @@ func (l listing) put(item runtime.Object) error {
 		}
 		return nil
 	}
-	if again && l.paged && !Ambiguous(key) {
+	if again && l.paged && !object.Ambiguous(key) {
 		return fmt.Errorf("the server sends %q twice in one list", key)
 	}
 	held, same := l.stream.has(o)

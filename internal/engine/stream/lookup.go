@@ -34,7 +34,7 @@ func (s *Set) Lookup(r object.Resource, key object.Key, part Part) (o object.Obj
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
-	if Ambiguous(key) {
+	if object.Ambiguous(key) {
 		return nil, false // streams from JSON may hold another object of that name
 	}
 	var absent bool          // a stream without selectors shows that there is none
@@ -152,14 +152,14 @@ func (s *stream) entry(key object.Key) entry {
 // it. It is nil, too, where a stream without selectors has come further and has none, or has given
 // up own writes.
 //
-// An untyped object ([object.IsWhole]) is as the server had it at that version, and any other has what
-// its form has. Streams that hold less than their form has (a transform, some fields of a Go type)
-// do not count: a write that starts from such an object would remove what it has not read.
+// An untyped object ([object.IsWhole]) is as the server had it at that version, and any other has
+// what its form has. Streams that hold less than their form has (a transform, some fields of a Go
+// type) do not count: a write that starts from such an object would remove what it has not read.
 func (s *Set) Newest(r object.Resource, key object.Key, has func(object.Object) bool) object.Object {
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
-	if Ambiguous(key) {
+	if object.Ambiguous(key) {
 		return nil // streams from JSON may hold another object of that name
 	}
 	var found, newest object.Object

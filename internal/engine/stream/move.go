@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/source"
 )
 
 // Exchange is how the streams of a set come to another connection to the same cluster.
@@ -117,7 +118,7 @@ func (t *trial) try(ctx context.Context, streams []*stream) error {
 			defer func() { <-turns }()
 			var err error
 			if watches[i], err = st.reflector.try(ctx, t.to.Elsewhere); err != nil && !st.fares(err) {
-				cancel(st.requests.named(err)) // the first one counts
+				cancel(st.requests.Named(err)) // the first one counts
 			}
 		})
 	}
@@ -144,8 +145,8 @@ func (s *stream) fares(err error) bool {
 	switch {
 	case now == nil, apierrors.IsUnauthorized(err):
 		return false
-	case errors.Is(err, errNoAnswer):
-		return errors.Is(now, errNoAnswer)
+	case errors.Is(err, source.ErrNoAnswer):
+		return errors.Is(now, source.ErrNoAnswer)
 	}
 	reason := apierrors.ReasonForError(err)
 	return reason != metav1.StatusReasonUnknown && reason == apierrors.ReasonForError(now)
@@ -189,17 +190,13 @@ func (f *reflector) try(ctx context.Context, probe bool) (*opened, error) {
 			return nil, err // if it is older: the reflector asks again, and finds out why
 		}
 	}
-	w, err := f.dialApart(ctx, f.watchFrom(resume))
-	for tried := 1; err != nil && tried < patientTries; tried++ {
-		pause, later := advised(err)
-		if !later || ctx.Err() != nil {
-			break
-		}
-		Sleep(ctx, pause)
-		w, err = f.dialApart(ctx, f.watchFrom(resume))
-	}
+	var w *dialled
+	err := source.Patiently(ctx, func() (err error) {
+		w, err = f.dialApart(ctx, f.requests.WatchFrom(resume))
+		return err
+	})
 	switch {
-	case expired(err):
+	case source.Expired(err):
 		return nil, nil // a list is next, over any connection
 	case err != nil:
 		return nil, err
@@ -277,7 +274,7 @@ func (f *reflector) end() {
 // exchange returns a watch to be read in place of one that was opened before a move.
 func (f *reflector) exchange(ctx context.Context) (*dialled, error) {
 	if w := f.handed(); w != nil {
-		f.target.opened(w.fromRV)
+		f.target.opened(w.FromRV)
 		return w, nil
 	}
 	return f.open(ctx, ending{bad: true})

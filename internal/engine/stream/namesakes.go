@@ -2,8 +2,6 @@ package stream
 
 import (
 	"errors"
-	"strings"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -24,22 +22,11 @@ type namesakes struct {
 var errNamesakes = errors.New("the server has several objects with this name: their names differ in bytes " +
 	"that are no UTF-8, and JSON has U+FFFD for each of these")
 
-// Ambiguous reports whether a name may stand for several names of the server.
-func Ambiguous(key object.Key) bool {
-	const replaced = string(utf8.RuneError)
-	return strings.Contains(key.Name, replaced) || strings.Contains(key.Namespace, replaced) || !sayable(key)
-}
-
-// sayable reports whether JSON can say a name.
-func sayable(key object.Key) bool {
-	return utf8.ValidString(key.Name) && utf8.ValidString(key.Namespace)
-}
-
 // add takes in an object beside what is held of its key. It returns what is held then.
 func (n *namesakes) add(key object.Key, held, o object.Object) object.Object {
 	all := n.of[key]
 	if all == nil {
-		if held == nil || !Ambiguous(key) || !differ(held, o) {
+		if held == nil || !object.Ambiguous(key) || !differ(held, o) {
 			return o
 		}
 		if n.of == nil {
@@ -67,7 +54,7 @@ func (n *namesakes) drop(key object.Key, held, o object.Object) object.Object {
 		n.more -= max(len(all)-1, 0)
 		delete(n.of, key)
 		return nil
-	case all == nil && held != nil && Ambiguous(key) && differ(held, o):
+	case all == nil && held != nil && object.Ambiguous(key) && differ(held, o):
 		return held
 	case all == nil:
 		return nil
@@ -88,7 +75,7 @@ func (n *namesakes) drop(key object.Key, held, o object.Object) object.Object {
 
 // distinct is a name that no two objects have, where their keys may be the same.
 func distinct(key object.Key, uid types.UID) object.Key {
-	if Ambiguous(key) {
+	if object.Ambiguous(key) {
 		key.Name += "/" + string(uid)
 	}
 	return key

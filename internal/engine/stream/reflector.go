@@ -3,19 +3,18 @@ package stream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/base/watchdog"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -32,8 +31,7 @@ import (
 // what has been shown or written (rule 3 of package coherence).
 type reflector struct {
 	target   target
-	source   Source
-	requests requests
+	requests source.Requests
 	config   *Config
 	tally    *tally          // what is counted; nil: nothing
 	step     *watchdog.Pulse // what is done without a request; nil: nobody asks
@@ -82,8 +80,6 @@ type target interface {
 	vanished(why error)
 	// reach lets tests do something at a point.
 	reach(p Point, key object.Key)
-	// dated is an error if a list's version is of no use, after another one.
-	dated(rv, beforeRV string) error
 	// askOrigin asks which server a list comes from, and started notes how the first one was made.
 	askOrigin(ctx context.Context) (warm.Origin, error)
 	started(why error)
@@ -94,16 +90,14 @@ type target interface {
 const (
 	// steady is how long a watch must have lasted for its end to be no failure.
 	steady = time.Second
-	// openTimeout bounds the opening of a watch and a probe; a list may take longer.
-	openTimeout = 30 * time.Second
 	// pauseMost is the longest pause between failures.
 	pauseMost = 30 * time.Second
 )
 
-func newReflector(t target, source Source, r requests, c *Config) *reflector {
-	f := &reflector{target: t, source: source, requests: r, config: c, streamed: c.StreamLists, moved: make(chan struct{}, 1)}
-	if mode := source.Lists(); mode != ListsAsConfigured {
-		f.streamed = mode == ListsStreamed
+func newReflector(t target, r source.Requests, c *Config) *reflector {
+	f := &reflector{target: t, requests: r, config: c, streamed: c.StreamLists, moved: make(chan struct{}, 1)}
+	if mode := r.Source.Lists(); mode != source.ListsAsConfigured {
+		f.streamed = mode == source.ListsStreamed
 	}
 	f.pace = f.backoff()
 	return f
@@ -172,14 +166,14 @@ func (f *reflector) begin(ctx context.Context, why listReason) (*dialled, watchR
 // lost notes that a list or watch failed for good.
 func (f *reflector) lost(ctx context.Context, err error) {
 	if f.target.lost(ctx, err) {
-		f.target.vanished(f.requests.named(err))
+		f.target.vanished(f.requests.Named(err))
 		return
 	}
 	what := toList
-	if expired(err) {
+	if source.Expired(err) {
 		what = toResume // only that; a list is next
 	}
-	f.target.failed(what, f.requests.named(err))
+	f.target.failed(what, f.requests.Named(err))
 }
 
 // relist ends what is under way and starts over with a list. Any goroutine may call it.
@@ -198,7 +192,7 @@ func (f *reflector) backoff() wait.Backoff {
 
 // rest waits after a failure: as long as the server advises, if it does.
 func (f *reflector) rest(ctx context.Context, err error) {
-	if errors.Is(err, errNoAnswer) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, source.ErrNoAnswer) || errors.Is(err, context.DeadlineExceeded) {
 		f.config.Suspect()
 	}
 	d := f.pace.Step()
@@ -206,7 +200,7 @@ func (f *reflector) rest(ctx context.Context, err error) {
 		// Somebody heals it by hand, and waits for the effect.
 		d = min(d, wait.Jitter(f.config.KindPoll, 0.5))
 	}
-	if pause, ok := advised(err); ok {
+	if pause, ok := source.Advice(err); ok {
 		d = max(d, pause)
 	}
 	t := time.NewTimer(d)
@@ -241,37 +235,3 @@ const (
 // errOlder is a server whose newest state is older than what it has shown. If it insists, it was
 // restored from a backup.
 var errOlder = errors.New("the server's newest version is older than what it has shown before")
-
-// expired reports whether the server has forgotten the version that was asked for.
-func expired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
-
-// Sleep waits for a time, or until ctx ends.
-func Sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
-
-// requests are the list requests for one stream, by whoever makes them.
-type requests struct {
-	source    Source
-	resource  string // for messages
-	namespace string // "" for all
-	selection metav1.ListOptions
-}
-
-// options of a request for the stream's query.
-func (r requests) options() metav1.ListOptions { return r.selection }
-
-// named says what was being done when err came, and how long the next request waits if the server
-// asks for more.
-func (r requests) named(err error) error {
-	err = cappedAdvice(err)
-	if r.namespace != "" {
-		return fmt.Errorf("watch %s in %q: %w", r.resource, r.namespace, err)
-	}
-	return fmt.Errorf("watch %s: %w", r.resource, err)
-}

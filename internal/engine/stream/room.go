@@ -1,10 +1,10 @@
 package stream
 
 import (
-	"errors"
 	"fmt"
 	"sync/atomic"
 
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -21,11 +21,7 @@ type room struct {
 	taken atomic.Int64
 }
 
-// objectsMost is how many objects a stream, or a list, may have where nothing is said. No API
-// server stores as many: one that goes on and on lies.
-const objectsMost = 10_000_000
-
-func newRoom(most int) room { return room{most: int64(max(most, 0)), each: objectsMost} }
+func newRoom(most int) room { return room{most: int64(max(most, 0)), each: source.ObjectsMost} }
 
 // take takes a place, if there is one.
 func (r *room) take() bool {
@@ -40,21 +36,13 @@ func (r *room) take() bool {
 	}
 }
 
-// errFull says that there is no room for another object.
-var errFull = errors.New("too many objects")
-
 // full is errFull with what can be done.
 func (r *room) full() error {
 	if r.most == 0 {
-		return tooMany(r.each)
+		return source.TooMany(r.each)
 	}
 	return fmt.Errorf("%w: all watches of this client together may hold %d: "+
-		"select fewer by a narrower selector, or raise the bound (WithMaxObjects)", errFull, r.most)
-}
-
-func tooMany(most int) error {
-	return fmt.Errorf("%w: a watch or a list may have %d (WithMaxObjects sets a lower bound for all watches): "+
-		"select fewer by a narrower selector", errFull, most)
+		"select fewer by a narrower selector, or raise the bound (WithMaxObjects)", source.ErrTooMany, r.most)
 }
 
 // exceeds reports whether a list of so many objects cannot be held, whatever else is.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kates-go/kates/internal/engine/source"
 )
 
 // saver writes what the streams of a set hold, so that the next process can begin with it. Its
@@ -38,7 +40,7 @@ func (s *saver) run() {
 		}
 	}
 	for {
-		Sleep(s.set.ctx, wait.Jitter(s.set.config.Warm.Every*3/4, 0.5))
+		source.Sleep(s.set.ctx, wait.Jitter(s.set.config.Warm.Every*3/4, 0.5))
 		if s.set.ctx.Err() != nil {
 			return
 		}

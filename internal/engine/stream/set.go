@@ -11,6 +11,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/base/watchdog"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -177,7 +178,7 @@ func (s *Set) release(st *stream) {
 	st.use.left++
 	left := st.use.left
 	s.tasks.Go(func() {
-		Sleep(s.ctx, s.config.Grace)
+		source.Sleep(s.ctx, s.config.Grace)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if st.use.listeners == 0 && st.use.left == left { // nobody has come and gone meanwhile

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/base/watchdog"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/object/project"
 )
@@ -44,8 +45,8 @@ type shape struct {
 	transform object.Transform // changes what is stored; nil for none
 	base      object.Form      // the form without what it keeps
 	keep      *project.Keep    // the fields that are held; nil for all
-	source    Source
-	packer    Packer // packs the source's objects; nil: it cannot
+	source    source.Source
+	packer    source.Packer // packs the source's objects; nil: it cannot
 	config    *Config
 	step      *watchdog.Pulse // of the stream's reflector, without requests
 	sharding  *sharding       // nil where no share is asked for
@@ -60,7 +61,7 @@ func newShape(r object.Resource, spec object.Spec, key streamKey, c *Config) sha
 		source: c.Source(r, key.namespace, key.form), config: c, step: &watchdog.Pulse{},
 	}
 	s.share()
-	s.packer, _ = s.source.(Packer)
+	s.packer, _ = s.source.(source.Packer)
 	if spec.Shard.String() != "" {
 		s.sharding = &sharding{}
 		s.source = &shardedSource{s.source, spec.Shard, s.sharding}
@@ -81,7 +82,7 @@ func (s *shape) lost(ctx context.Context, err error) bool {
 	if s.config.Gone == nil || !suspect {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	ctx, cancel := context.WithTimeout(ctx, source.OpenTimeout)
 	defer cancel()
 	return s.config.Gone(ctx, s.resource, s.key.namespace, err)
 }

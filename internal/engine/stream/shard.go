@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/internal/base/shardrange"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -83,7 +84,7 @@ func (s *sharding) answered(want shardrange.Shard, info *metav1.ShardInfo) error
 
 // shardedSource is the source of a stream that asks for a share.
 type shardedSource struct {
-	Source
+	source.Source
 	shard shardrange.Shard
 	seen  *sharding
 }
@@ -100,7 +101,7 @@ func (s *shardedSource) ListItems(
 }
 
 // Within is the source of one namespace.
-func (s *shardedSource) Within(namespace string) Source {
+func (s *shardedSource) Within(namespace string) source.Source {
 	in := s.Source.Within(namespace)
 	if in == nil {
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -20,7 +21,7 @@ import (
 type stream struct {
 	shape
 	set       *Set
-	requests  requests
+	requests  source.Requests
 	reflector *reflector
 	use       use // guarded by the set's lock
 	tally     tally
@@ -76,11 +77,11 @@ func newStream(set *Set, s shape) *stream {
 	}
 	st.health.since = time.Now()
 	st.tally.id = streamIDs.Add(1)
-	st.requests = requests{
-		source: s.source, resource: s.key.resource, namespace: s.key.namespace,
-		selection: metav1.ListOptions{LabelSelector: s.key.labels, FieldSelector: s.key.fields, ShardSelector: s.selector.Shard.String()},
+	st.requests = source.Requests{
+		Source: s.source, Resource: s.key.resource, Namespace: s.key.namespace,
+		Selection: metav1.ListOptions{LabelSelector: s.key.labels, FieldSelector: s.key.fields, ShardSelector: s.selector.Shard.String()},
 	}
-	st.reflector = newReflector(st, s.source, st.requests, s.config)
+	st.reflector = newReflector(st, st.requests, s.config)
 	st.reflector.step = s.step
 	st.reflector.tally = &st.tally
 	if s.config.Warm != nil {
@@ -111,7 +112,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 		return err
 	}
 	if err := s.unversioned("an event", o.GetResourceVersion()); err != nil {
-		return unreadable{err}
+		return source.Garbled{Cause: err}
 	}
 	key := object.KeyOf(o)
 	in := !deleted && s.matches(o)
@@ -159,14 +160,14 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 // One that only a Sync has passed says nothing.
 func (s *stream) bookmark(rv string) error {
 	if err := s.unversioned("a bookmark", rv); err != nil {
-		return unreadable{err}
+		return source.Garbled{Cause: err}
 	}
 	s.tally.bookmarks.Add(1)
 	s.mu.Lock()
 	s.health.heard = time.Now()
 	if watchRV := s.progress.watchRV; coherence.Newer(watchRV, rv) {
 		s.mu.Unlock()
-		s.failed(toRead, s.requests.named(fmt.Errorf("a bookmark at version %s, and the watch was at %s before", rv, watchRV)))
+		s.failed(toRead, s.requests.Named(fmt.Errorf("a bookmark at version %s, and the watch was at %s before", rv, watchRV)))
 		return nil
 	}
 	recovered := s.health.read()

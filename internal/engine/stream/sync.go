@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -43,7 +44,7 @@ func SyncAll(ctx context.Context, listeners []*Listener) error {
 			if refused == most {
 				return nil
 			}
-			Sleep(ctx, pause)
+			source.Sleep(ctx, pause)
 			pause *= 2
 		}
 	})
@@ -54,7 +55,7 @@ func SyncAll(ctx context.Context, listeners []*Listener) error {
 // at most. It returns the version of the list, "" if the stream has ended: if that is older than
 // what was asked for, the server's history went back.
 func (l *Listener) CatchUp(ctx context.Context, rv string) (listRV string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	ctx, cancel := context.WithTimeout(ctx, source.OpenTimeout)
 	defer cancel()
 	return syncing{l.stream}.upTo(ctx, rv)
 }
@@ -140,21 +141,21 @@ func (s syncing) goalAt(ctx context.Context, rv string, news <-chan struct{}) (g
 			return g, nil
 		}
 	}
-	o := s.requests.options()
+	o := s.requests.Options()
 	if coherence.Comparable(rv) {
 		o.ResourceVersion, o.ResourceVersionMatch = rv, metav1.ResourceVersionMatchExact
 		g, err := s.listGoal(ctx, o)
 		if err == nil || ctx.Err() != nil {
 			return g, err
 		}
-		o = s.requests.options()
+		o = s.requests.Options()
 	}
 	return s.listGoal(ctx, o)
 }
 
 func (s syncing) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, err error) {
 	o.Limit = s.config.PageSize
-	g.rv, err = Pages(ctx, patiently(s.source.ListItems), o, func() func(runtime.Object) error {
+	g.rv, err = s.requests.ListPatiently(ctx, o, func() func(runtime.Object) error {
 		g.versions = make(map[object.Key]string)
 		return func(item runtime.Object) error {
 			s.note(&g, item)
@@ -165,7 +166,7 @@ func (s syncing) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, er
 		}
 	})
 	if err == nil {
-		err = s.dated(g.rv, s.position())
+		err = source.CheckListVersion(g.rv, s.position())
 	}
 	return g, err
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -80,15 +81,15 @@ func (err roundError) next() listReason {
 	switch {
 	case err.error == nil:
 		return listOwnWrites
-	case expired(err.error):
+	case source.Expired(err.error):
 		return listExpired
-	case errors.Is(err.error, errFull):
+	case errors.Is(err.error, source.ErrTooMany):
 		return listNoRoom
 	case errors.Is(err.error, errOlder):
 		return listHistory
 	case !err.followed:
 		return listAgain
-	case isUnreadable(err.error):
+	case source.IsGarbled(err.error):
 		return listUnread
 	}
 	return listRefused

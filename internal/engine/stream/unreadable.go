@@ -8,38 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
-
-// Unreadable is the object of the error event with which a [Source] ends a watch that it cannot
-// read. Unlike a Status, it keeps the cause.
-type Unreadable struct{ Err error }
-
-// GetObjectKind is none.
-func (*Unreadable) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
-
-// DeepCopyObject returns the same: it does not change.
-func (u *Unreadable) DeepCopyObject() runtime.Object { return u }
-
-// unreadable is the end of a watch at something that no server should send. Nobody knows what it
-// was about, so nothing that comes after it is taken in. The watch is opened again where it was.
-// If that helps nothing, a list shows what the watch does not.
-type unreadable struct{ cause error }
-
-func (u unreadable) Error() string { return u.cause.Error() }
-func (u unreadable) Unwrap() error { return u.cause }
-
-func isUnreadable(err error) bool {
-	var u unreadable
-	return errors.As(err, &u)
-}
-
-// unreadableMost is how many watches in a row may be unreadable, and bring nothing new, before a
-// list is made.
-const unreadableMost = 4
 
 // objectOf checks what a list, a streamed list, an event or a file brings. What no server has is an
 // error of the whole answer: the answer is asked for again, with growing pauses, and what is shown
@@ -48,10 +21,10 @@ const unreadableMost = 4
 func (s *shape) objectOf(item runtime.Object) (object.Object, error) {
 	o, ok := item.(object.Object)
 	if !ok {
-		return nil, unreadable{fmt.Errorf("unexpected %T among the objects of %s", item, s.key.resource)}
+		return nil, source.Garbled{Cause: fmt.Errorf("unexpected %T among the objects of %s", item, s.key.resource)}
 	}
 	if err := s.misfit(o); err != nil {
-		return nil, unreadable{err}
+		return nil, source.Garbled{Cause: err}
 	}
 	if err := unsayable(o); err != nil && object.Fault(o) == nil {
 		metadata, _ := object.Shorten(o, s.resource.Kind) // nil if that fails
@@ -64,7 +37,7 @@ func (s *shape) objectOf(item runtime.Object) (object.Object, error) {
 func unsayable(o object.Object) error {
 	key, uid := object.KeyOf(o), string(o.GetUID())
 	switch {
-	case !sayable(key):
+	case !object.Sayable(key):
 		return fmt.Errorf("its name %q is no UTF-8, so JSON cannot say it", object.Brief(key.String()))
 	case !utf8.ValidString(uid):
 		return fmt.Errorf("its UID %q is no UTF-8, so JSON cannot say it", object.Brief(uid))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/secret"
 	"github.com/kates-go/kates/internal/client/wire/ordered"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -22,9 +23,9 @@ import (
 //	server: witnesses, newest version ──▶ is it the same history? has the watch reached it?
 //
 // Not every stream is kept. A transform is a function, and nobody can tell whether that of the
-// next process does the same. The versions of a [Clock] end with its process. Secrets are kept only
-// where files are encrypted. A stream with an object that does not decode is not kept while it is
-// there: the file would not have it in wire form.
+// next process does the same. The versions of a [source.Clock] end with its process. Secrets are
+// kept only where files are encrypted. A stream with an object that does not decode is not kept
+// while it is there: the file would not have it in wire form.
 
 // Warmth is how the streams of a set are kept from one process to the next.
 type Warmth struct {
@@ -48,9 +49,8 @@ const (
 	// FileMost is how old a file may be (W4). Servers forget versions after 5 to 10 minutes, and
 	// those that keep them for longer are rare.
 	FileMost = 30 * time.Minute
-	// askMost bounds each question to the server at a warm start, and catchMost the time in which
-	// the watch has to reach the present: a file never makes a start hang.
-	askMost   = 10 * time.Second
+	// catchMost bounds the time in which the watch has to reach the present: a file never makes a
+	// start hang.
 	catchMost = 10 * time.Second
 )
 
@@ -70,7 +70,7 @@ const (
 // keepable says why a stream is not kept; nil if it is.
 func (s *shape) keepable() error {
 	w := s.config.Warm
-	_, isClock := s.source.(Clock) // its versions end with this process
+	_, isClock := s.source.(source.Clock) // its versions end with this process
 	switch {
 	case isClock:
 		return fromContents
@@ -105,7 +105,7 @@ func (s *stream) askOrigin(ctx context.Context) (from warm.Origin, err error) {
 	if s.config.Warm == nil || s.keepable() != nil {
 		return from, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, askMost)
+	ctx, cancel := context.WithTimeout(ctx, source.AskTimeout)
 	defer cancel()
 	s.mu.Lock()
 	lists := s.progress.kept.lists

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -20,7 +20,7 @@ const catchPause = 200 * time.Millisecond
 // finish brings what was read up to the server's newest version (W1), and compares it with what
 // the server has said (W3). It returns the version that has been reached.
 func (w *warmStart) finish(ctx context.Context, p *present) (rv string, err error) {
-	if p.whole {
+	if p.now.Whole {
 		return w.takeWhole(p)
 	}
 	c := &catching{warmStart: w, present: p, at: w.head.Position}
@@ -43,7 +43,7 @@ type catching struct {
 }
 
 // reached reports whether that is the present, or a later moment.
-func (c *catching) reached() bool { return !coherence.Newer(c.rv, c.at) }
+func (c *catching) reached() bool { return !coherence.Newer(c.now.RV, c.at) }
 
 // up reads one watch after the other.
 func (c *catching) up(ctx context.Context) error {
@@ -63,7 +63,7 @@ func (c *catching) up(ctx context.Context) error {
 			return c.late(ctx, err)
 		}
 		if c.at == before && !c.reached() {
-			Sleep(ctx, catchPause)
+			source.Sleep(ctx, catchPause)
 			c.nudge(ctx)
 		}
 	}
@@ -78,7 +78,7 @@ func (c *catching) wait() time.Duration { return cmp.Or(c.f.config.Warm.Wait, ca
 // itself, as it does after a start of the server. What is wrong with the server, the next watch
 // says.
 func (c *catching) nudge(ctx context.Context) {
-	_, _ = c.requests.newestRV(ctx)
+	_, _ = c.requests.NewestRV(ctx)
 }
 
 // late says of an error at the end of the time that the time was over.
@@ -108,30 +108,25 @@ func (c *catching) read(ctx context.Context) error {
 }
 
 // take takes in an event. A bookmark may repeat an old version. An event is newer than all before.
-func (c *catching) take(e watch.Event) error {
-	switch e.Type {
-	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
-	default:
-		return refused(e)
-	}
-	m, err := meta.Accessor(e.Object)
+func (c *catching) take(raw watch.Event) error {
+	e, err := source.Check(raw)
 	if err != nil {
-		return unreadable{err}
+		return err
 	}
-	rv := m.GetResourceVersion()
+	rv := e.RV
 	newer := coherence.Newer(rv, c.at)
 	switch {
 	case !coherence.Comparable(rv):
-		return unreadable{fmt.Errorf("%s event at version %q, which is no version", e.Type, object.Brief(rv))}
+		return source.Garbled{Cause: fmt.Errorf("%s event at version %q, which is no version", e.Type, object.Brief(rv))}
 	case e.Type == watch.Bookmark && newer:
 		c.at = rv
 		return nil
 	case e.Type == watch.Bookmark:
 		return nil
 	case !newer:
-		return unreadable{fmt.Errorf("%s event at version %s, and the watch was at %s before", e.Type, rv, c.at)}
+		return source.Garbled{Cause: fmt.Errorf("%s event at version %s, and the watch was at %s before", e.Type, rv, c.at)}
 	}
-	if coherence.Newer(rv, c.rv) { // everything up to the server's version is there
+	if coherence.Newer(rv, c.now.RV) { // everything up to the server's version is there
 		if err := c.count(); err != nil {
 			return err
 		}
@@ -150,12 +145,12 @@ func (c *catching) take(e watch.Event) error {
 
 // count compares the number of objects, once, at the version at which the server has told it.
 func (c *catching) count() error {
-	if c.counted || c.objects < 0 {
+	if c.counted || c.now.Objects < 0 {
 		return nil
 	}
 	c.counted = true
-	if n := int64(c.next.size()); n != c.objects {
-		return doubtful(fmt.Sprintf("the server has %d objects at version %s, and what is kept comes to %d", c.objects, c.rv, n))
+	if n := int64(c.next.size()); n != c.now.Objects {
+		return doubtful(fmt.Sprintf("the server has %d objects at version %s, and what is kept comes to %d", c.now.Objects, c.now.RV, n))
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ type witnesses struct {
 
 // add offers an object.
 func (w *witnesses) add(o object.Object) {
-	if !coherence.Comparable(o.GetResourceVersion()) || o.GetUID() == "" || Ambiguous(object.KeyOf(o)) {
+	if !coherence.Comparable(o.GetResourceVersion()) || o.GetUID() == "" || object.Ambiguous(object.KeyOf(o)) {
 		return // the server may know the object by another name
 	}
 	at := len(w.newest)

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/client/wire/ordered"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -84,7 +84,7 @@ func (w *warmStart) begin(ctx context.Context, from warm.Origin) error {
 		return now.err
 	case err != nil:
 		return err
-	case coherence.Newer(asked.atLeastRV, now.rv):
+	case coherence.Newer(asked.atLeastRV, now.now.RV):
 		return doubtful("the server's newest version is older than that of an own write")
 	}
 	rv, err := w.finish(ctx, &now)
@@ -216,14 +216,14 @@ func (l listing) keep(o object.Object, gone object.Key) error {
 	if o != nil {
 		gone = object.KeyOf(o) // it takes the place of what was written before
 	}
-	if o == nil || Ambiguous(gone) {
+	if o == nil || object.Ambiguous(gone) {
 		l.remove(gone, nil)
 	}
 	if o == nil {
 		return nil
 	}
 	err := l.put(o)
-	if isUnreadable(err) {
+	if source.IsGarbled(err) {
 		return useless(err)
 	}
 	return err
@@ -232,11 +232,8 @@ func (l listing) keep(o object.Object, gone object.Key) error {
 // present is what the server says at a warm start.
 type present struct {
 	answered []coherence.Sighting // of the witnesses
-	rv       string               // its newest version
-	objects  int64                // how many there are then; -1: it does not say
-	whole    bool                 // there are no others than items
-	items    []runtime.Object     // of the list of one object
-	watch    *dialled             // from the file's version; nil: it is the newest
+	now      source.Newest        // its newest state
+	watch    *source.Watch        // from the file's version; nil: it is the newest
 	err      error
 }
 
@@ -250,12 +247,12 @@ func (p *present) stop() {
 
 // ask asks the server for the witnesses, then for its newest version, and then opens the watch.
 func (w *warmStart) ask(ctx context.Context) (p present) {
-	bound, cancel := context.WithTimeout(ctx, askMost)
+	bound, cancel := context.WithTimeout(ctx, source.AskTimeout)
 	defer cancel()
 	if p.answered, p.err = w.testify(bound); p.err == nil {
 		p.err = w.newest(bound, &p)
 	}
-	if p.err != nil || p.whole || p.rv == w.head.Position {
+	if p.err != nil || p.now.Whole || p.now.RV == w.head.Position {
 		return p
 	}
 	p.watch, p.err = w.dial(ctx, w.head.Position)
@@ -268,9 +265,9 @@ func (w *warmStart) testify(ctx context.Context) ([]coherence.Sighting, error) {
 	errs := make(chan error, len(all))
 	for i, one := range w.head.Witnesses {
 		go func() { // ends with the request, which ctx bounds
-			o := w.requests.options()
+			o := w.requests.Options()
 			o.Limit = 1
-			found, _, err := w.requests.lookupWith(ctx, object.Key{Namespace: one.Namespace, Name: one.Name}, o)
+			found, _, err := w.requests.LookupWith(ctx, object.Key{Namespace: one.Namespace, Name: one.Name}, o)
 			if found != nil {
 				all[i] = sightingOf(found)
 			}
@@ -291,39 +288,31 @@ func sightingOf(o object.Object) coherence.Sighting {
 }
 
 // newest asks for the server's newest version, with a list of one object.
-func (w *warmStart) newest(ctx context.Context, p *present) error {
-	o := w.requests.options()
-	o.Limit = 1
-	lockorder.CallOut("a list of one object")
-	list, err := w.source.ListItems(ctx, o, func(item runtime.Object) error {
-		p.items = append(p.items, item)
-		return nil
-	})
-	if err != nil {
+func (w *warmStart) newest(ctx context.Context, p *present) (err error) {
+	if p.now, err = w.requests.Newest(ctx); err != nil {
 		return err
 	}
-	p.rv, p.objects, p.whole = list.ResourceVersion, -1, list.Continue == ""
-	if n := list.RemainingItemCount; n != nil && w.whole() {
-		p.objects = int64(len(p.items)) + *n
+	if !w.whole() {
+		p.now.Objects = -1 // the server counts what is not selected, too
 	}
-	switch {
-	case !coherence.Comparable(p.rv):
-		return fmt.Errorf("%w (resourceVersion %q)", errNoVersion, p.rv)
-	case coherence.Newer(w.head.Position, p.rv):
-		return doubtful(fmt.Sprintf("the server's newest version is %s, and what is kept is of %s: it was restored", p.rv, w.head.Position))
+	switch rv := p.now.RV; {
+	case !coherence.Comparable(rv):
+		return fmt.Errorf("%w (resourceVersion %q)", source.ErrNoVersion, rv)
+	case coherence.Newer(w.head.Position, rv):
+		return doubtful(fmt.Sprintf("the server's newest version is %s, and what is kept is of %s: it was restored", rv, w.head.Position))
 	}
 	return nil
 }
 
 // dial opens a watch that lasts for moments.
-func (w *warmStart) dial(ctx context.Context, fromRV string) (*dialled, error) {
-	d, err := w.f.dialShort(ctx, fromRV)
+func (w *warmStart) dial(ctx context.Context, fromRV string) (*source.Watch, error) {
+	d, err := w.requests.DialShort(ctx, fromRV)
 	return d, forgotten(err)
 }
 
 // forgotten says of an expired version what that means for a file.
 func forgotten(err error) error {
-	if expired(err) {
+	if source.Expired(err) {
 		return doubtful("the server has forgotten the version of what is kept")
 	}
 	return err
@@ -351,10 +340,10 @@ func (w *warmStart) verdict(answered []coherence.Sighting) error {
 // takeWhole takes in that the items are all that there are.
 func (w *warmStart) takeWhole(p *present) (rv string, err error) {
 	w.next, w.changed = w.f.target.begin(false), nil
-	for _, item := range p.items {
+	for _, item := range p.now.Items {
 		if err := w.next.put(item); err != nil {
 			return "", err
 		}
 	}
-	return p.rv, nil
+	return p.now.RV, nil
 }

@@ -3,27 +3,16 @@ package stream
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/coherence"
-	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
-
-// watchSeconds is how long the server is asked to keep a watch open: five to ten minutes,
-// as client-go's informers ask, spread so that not all watches end at once.
-func watchSeconds() *int64 {
-	seconds := 300 + rand.Int64N(300)
-	return &seconds
-}
 
 // ending is how a watch ended.
 type ending struct {
@@ -88,12 +77,12 @@ func (f *reflector) ended(ctx context.Context, last ending) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case expired(last.err), errors.Is(last.err, errFull):
+	case source.Expired(last.err), errors.Is(last.err, source.ErrTooMany):
 		return last.err // deletions that make room come after the event: only a list shows them
 	case last.err != nil:
-		f.target.failed(toWatch, f.requests.named(last.err))
+		f.target.failed(toWatch, f.requests.Named(last.err))
 	case last.barren: // a pause is next, without a watch
-		f.target.failed(toWatch, f.requests.named(errShort))
+		f.target.failed(toWatch, f.requests.Named(errShort))
 	}
 	if last.long || !last.barren {
 		f.pace = f.backoff()
@@ -102,7 +91,7 @@ func (f *reflector) ended(ctx context.Context, last ending) error {
 	case !last.barren:
 		f.unread = 0
 		return nil
-	case !isUnreadable(last.err):
+	case !source.IsGarbled(last.err):
 	case f.unread+1 == unreadableMost:
 		f.unread = 0
 		return last.err
@@ -132,12 +121,12 @@ func (f *reflector) open(ctx context.Context, last ending) (*dialled, error) {
 		}
 		if err == nil && w == nil {
 			f.target.reach(AtWatch, object.Key{})
-			w, err = f.dial(ctx, f.watchFrom(f.resume()))
+			w, err = f.dial(ctx, f.requests.WatchFrom(f.resume()))
 		}
 		switch {
 		case err == nil:
 			f.pace = pace // that the version is too old may come as an event, too
-			f.target.opened(w.fromRV)
+			f.target.opened(w.FromRV)
 			return w, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -146,19 +135,16 @@ func (f *reflector) open(ctx context.Context, last ending) (*dialled, error) {
 			return nil, err
 		}
 		last.bad = true
-		f.target.failed(toWatch, f.requests.named(err))
+		f.target.failed(toWatch, f.requests.Named(err))
 		if f.rest(ctx, err); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// watchFrom returns the options of a watch that goes on from a version.
-func (f *reflector) watchFrom(rv string) metav1.ListOptions {
-	o := f.requests.options()
-	o.ResourceVersion, o.AllowWatchBookmarks, o.TimeoutSeconds = rv, true, watchSeconds()
-	return o
-}
+// unreadableMost is how many watches in a row may be unreadable, and bring nothing new, before a
+// list is made.
+const unreadableMost = 4
 
 // resume is the version that the watch goes on from.
 func (f *reflector) resume() string {
@@ -166,43 +152,6 @@ func (f *reflector) resume() string {
 		return rv
 	}
 	return f.watchRV
-}
-
-// dial opens a watch. A server that does not answer is given up.
-func (f *reflector) dial(ctx context.Context, o metav1.ListOptions) (*dialled, error) {
-	move := f.moves.Load() // before the request
-	ctx, cancel := context.WithCancelCause(ctx)
-	late := time.AfterFunc(openTimeout, func() { cancel(errNoAnswer) })
-	lockorder.CallOut("a watch request")
-	w, err := f.source.WatchWithContext(ctx, o)
-	if !late.Stop() && err == nil {
-		w.Stop() // its context has ended
-		err = errNoAnswer
-	}
-	if err != nil {
-		if cause := context.Cause(ctx); errors.Is(cause, errNoAnswer) {
-			err = cause
-		}
-		cancel(nil)
-		return nil, err
-	}
-	return &dialled{w, cancel, move, o.ResourceVersion}, nil
-}
-
-var errNoAnswer = fmt.Errorf("no answer within %s", openTimeout)
-
-// dialled is an open watch that can end its request.
-type dialled struct {
-	watch.Interface
-	cancel context.CancelCauseFunc
-	move   int64  // the connection has not been exchanged since this move
-	fromRV string // where it began
-}
-
-// Stop ends the watch.
-func (d *dialled) Stop() {
-	d.Interface.Stop()
-	d.cancel(nil)
 }
 
 // read takes in what a watch brings until it ends.
@@ -218,7 +167,7 @@ func (f *reflector) read(ctx context.Context, w *dialled) (end ending) {
 		end.unheard = end.barren && (!brought || lasted < steady)
 		end.long = lasted > pauseMost
 		// The server ends a watch after five minutes at the earliest.
-		end.bad = end.bad || lasted < 5*time.Minute-openTimeout
+		end.bad = end.bad || lasted < 5*time.Minute-source.OpenTimeout
 	}()
 	for {
 		select {
@@ -230,12 +179,16 @@ func (f *reflector) read(ctx context.Context, w *dialled) (end ending) {
 			if w.move != f.moves.Load() {
 				return ending{moved: true}
 			}
-		case e, open := <-w.ResultChan():
+		case raw, open := <-w.ResultChan():
 			if !open {
 				return ending{}
 			}
-			if err := f.take(e); err != nil {
-				return ending{err: err, bad: !errors.Is(err, errFull)}
+			e, err := source.Check(raw)
+			if err == nil {
+				err = f.take(e)
+			}
+			if err != nil {
+				return ending{err: err, bad: !errors.Is(err, source.ErrTooMany)}
 			}
 			brought = true
 			quiet.Reset(silence)
@@ -243,43 +196,47 @@ func (f *reflector) read(ctx context.Context, w *dialled) (end ending) {
 	}
 }
 
+// dial opens a watch.
+func (f *reflector) dial(ctx context.Context, o metav1.ListOptions) (*dialled, error) {
+	move := f.moves.Load() // before the request
+	w, err := f.requests.Dial(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &dialled{w, move}, nil
+}
+
+// dialled is an open watch, over the connection that was there after a move.
+type dialled struct {
+	*source.Watch
+	move int64
+}
+
 // take takes in one event. An error ends the watch: it is the server's, or there is no room for an
 // object, or the event makes no sense.
-func (f *reflector) take(e watch.Event) error {
-	switch e.Type {
-	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
-	default:
-		return refused(e)
-	}
-	m, err := meta.Accessor(e.Object)
-	if err != nil {
-		return unreadable{fmt.Errorf("%s event: %w", e.Type, err)}
-	}
+func (f *reflector) take(e source.Event) (err error) {
 	f.step.Begin()
 	defer f.step.End()
 	if e.Type == watch.Bookmark {
-		err = f.target.bookmark(m.GetResourceVersion())
+		err = f.target.bookmark(e.RV)
 	} else {
 		err = f.target.event(e.Object, e.Type == watch.Deleted)
 	}
 	if err == nil {
-		f.watchRV = m.GetResourceVersion()
+		f.watchRV = e.RV
 	}
 	return err
 }
 
-// refused is the error of an event that has no object: the server's, or that it makes no sense.
-func refused(e watch.Event) error {
-	if e.Type != watch.Error {
-		return unreadable{fmt.Errorf("an event of the unknown type %q", object.Brief(string(e.Type)))}
+// newest asks the server for its newest version.
+func (f *reflector) newest(ctx context.Context) (rv string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, source.OpenTimeout)
+	defer cancel()
+	now, err := f.requests.Newest(ctx)
+	if err == nil {
+		err = source.CheckListVersion(now.RV, f.target.position())
 	}
-	switch o := e.Object.(type) {
-	case *Unreadable:
-		return unreadable{o.Err}
-	case *metav1.Status:
-		return apierrors.FromObject(o)
-	}
-	return unreadable{fmt.Errorf("an ERROR event with a %T, and no Status", e.Object)}
+	return now.RV, err
 }
 
 // errResidue asks for a list: something waits for a version that the watch does not show.
@@ -306,23 +263,6 @@ func (f *reflector) probe(ctx context.Context, last ending) error {
 	return nil
 }
 
-// newest asks the server for its newest version.
-func (f *reflector) newest(ctx context.Context) (rv string, err error) {
-	if clock, ok := f.source.(Clock); ok {
-		return clock.NewestRV(), nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	o := f.requests.options()
-	o.Limit = 1
-	lockorder.CallOut("a probe")
-	list, err := f.source.ListItems(ctx, o, func(runtime.Object) error { return nil })
-	if err == nil {
-		err = f.target.dated(list.ResourceVersion, f.target.position())
-	}
-	return list.ResourceVersion, err
-}
-
 // confirm asks whether the server is as old as its list was (rule 8). If it is not, the list was
 // wrong.
 func (f *reflector) confirm(ctx context.Context) error {
@@ -340,6 +280,6 @@ func (f *reflector) confirm(ctx context.Context) error {
 
 // passing reports whether resuming at the same version may yet succeed.
 func passing(err error) bool {
-	return !errors.Is(err, errOlder) && !errors.Is(err, errResidue) && !expired(err) &&
+	return !errors.Is(err, errOlder) && !errors.Is(err, errResidue) && !source.Expired(err) &&
 		!apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) && !object.Misplaced(err)
 }

@@ -22,13 +22,13 @@ var ofFake = []mutant{
 	},
 	{
 		name: "a stamp is forwarded to the fake",
-		in:   "fake.source.WatchWithContext", caught: "TestG6ADeleteBetweenAListAndItsWatchIsNotLost",
+		in:   "fake.view.WatchWithContext", caught: "TestG6ADeleteBetweenAListAndItsWatchIsNotLost",
 		old: `o.ResourceVersion = known.fakeRV`,
 		new: `_ = known.fakeRV`,
 	},
 	{
 		name: "a delete between a list of a fake and its watch is lost",
-		in:   "source.missed", caught: "TestG6ADeleteBetweenAListAndItsWatchIsNotLost",
+		in:   "fake.view.missed", caught: "TestG6ADeleteBetweenAListAndItsWatchIsNotLost",
 		old: `!after[key] && now.object != nil && now.version <= from`,
 		new: `!after[key] && now.object != nil && now.version <= from && false`,
 	},

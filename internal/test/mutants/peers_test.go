@@ -203,9 +203,9 @@ var isolation = []mutant{
 	{
 		name: "a settling list under the stream's lock", peer: lockHeld,
 		in: "Write.settle", caught: "TestG11NoLockIsHeldDuringARequest",
-		old: `object, version, err := st.requests.lookup(ctx, o.Key, o.Version)`,
+		old: `object, version, err := st.requests.Lookup(ctx, o.Key, o.Version)`,
 		new: `st.mu.Lock()
-			object, version, err := st.requests.lookup(ctx, o.Key, o.Version)
+			object, version, err := st.requests.Lookup(ctx, o.Key, o.Version)
 			st.mu.Unlock()`,
 	},
 	{
@@ -225,7 +225,7 @@ var isolation = []mutant{
 			}
 			for _, st := range a.Status() {
 				for st.Pending > 0 && a.Err() == nil {
-					stream.Sleep(ctx, 1e9)
+					time.Sleep(1e9)
 					st = a.Status()[0]
 				}
 			}`,

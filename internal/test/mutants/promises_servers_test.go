@@ -88,7 +88,7 @@ var clusters = []mutant{
 		in: "stream.failed", caught: "TestG5G8AnEventOverTheBoundTakesNothingBackAndHarmsNoOtherStream",
 		old: `state := classify(err)`,
 		new: `state := classify(err)
-			if errors.Is(err, errFull) && s.progress.synced {
+			if errors.Is(err, source.ErrTooMany) && s.progress.synced {
 				_ = s.swap(listing{objects: make(map[object.Key]object.Object)}, s.store.view.Position(), false)
 			}`,
 	},

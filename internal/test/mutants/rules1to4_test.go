@@ -17,7 +17,7 @@ var position = []mutant{
 	{
 		name: "a bookmark moves nothing", rule: "position",
 		in: "reflector.take", caught: "TestG6ABookmarkEndsWhatNoEventEnds",
-		old: `err = f.target.bookmark(m.GetResourceVersion())`,
+		old: `err = f.target.bookmark(e.RV)`,
 		new: `return nil`,
 	},
 	{

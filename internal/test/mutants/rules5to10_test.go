@@ -205,13 +205,13 @@ var warm = []mutant{
 	{
 		name: "a server that is behind the file is believed", rule: "W2",
 		in: "warmStart.newest", caught: "TestG1G2WhateverIsInDoubtIsAListAndSaysWhy",
-		old: `coherence.Newer(w.head.Position, p.rv)`,
-		new: `coherence.Newer(w.head.Position, p.rv) && p.rv == ""`,
+		old: `coherence.Newer(w.head.Position, rv)`,
+		new: `coherence.Newer(w.head.Position, rv) && rv == ""`,
 	},
 	{
 		name: "the present is not waited for", rule: "W1",
 		in: "catching.reached", caught: "TestG1NothingIsShownBeforeAQuietWatchHasReachedThePresent",
-		old: `!coherence.Newer(c.rv, c.at)`,
+		old: `!coherence.Newer(c.now.RV, c.at)`,
 		new: `c.at != ""`,
 	},
 	{
@@ -220,7 +220,7 @@ var warm = []mutant{
 		old: `case e.Type == watch.Bookmark:
 			return nil`,
 		new: `case e.Type == watch.Bookmark:
-			c.at = c.rv
+			c.at = c.now.RV
 			return nil`,
 	},
 	{

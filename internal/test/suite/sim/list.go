@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/internal/base/shardrange"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -26,13 +26,13 @@ func (s *Server) Source(r object.Resource, namespace string, _ object.Form) cach
 }
 
 // Plain makes sources of listers and watchers. Some of these implement more.
-func Plain(source func(object.Resource, string, object.Form) cache.ListerWatcherWithContext) stream.Sources {
-	return func(r object.Resource, namespace string, form object.Form) stream.Source {
-		lw := source(r, namespace, form)
-		if s, ok := lw.(stream.Source); ok {
+func Plain(of func(object.Resource, string, object.Form) cache.ListerWatcherWithContext) source.Sources {
+	return func(r object.Resource, namespace string, form object.Form) source.Source {
+		lw := of(r, namespace, form)
+		if s, ok := lw.(source.Source); ok {
 			return s
 		}
-		return stream.Plain{ListerWatcherWithContext: lw, Delivers: form}
+		return source.Plain{ListerWatcherWithContext: lw, Delivers: form}
 	}
 }
 
@@ -110,7 +110,7 @@ func (s *Source) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 	wait := s.ListAnswer
 	s.Mu.Unlock()
 	if wait != nil {
-		stream.Sleep(ctx, wait(s.Resource))
+		source.Sleep(ctx, wait(s.Resource))
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -124,7 +124,7 @@ func (s *Source) delayList(ctx context.Context) {
 	wait := s.ListDelay
 	s.Mu.Unlock()
 	if wait != nil {
-		stream.Sleep(ctx, wait(s.Resource))
+		source.Sleep(ctx, wait(s.Resource))
 	}
 }
 

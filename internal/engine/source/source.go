@@ -1,4 +1,4 @@
-package stream
+package source
 
 import (
 	"context"
@@ -40,10 +40,10 @@ type Source interface {
 	// Typed makes a typed object of an untyped one (the answer to an own write), in memory of its
 	// own, as it would have been decoded from the wire. An error means that it does not decode.
 	Typed(o *unstructured.Unstructured) (object.Object, error)
-	// Compact lets typed objects share memory. It is called once for an object that is about to
-	// be stored, or to be compared with what is stored. Nobody else has it yet. Unless it is final, a
-	// [object.Transform] may still write to it. before is nil, or another version of the object, which is
-	// published: it is only read. It need not have the object's Go type.
+	// Compact lets typed objects share memory. It is called once for an object that is about to be
+	// stored, or to be compared with what is stored. Nobody else has it yet. Unless it is final, a
+	// [object.Transform] may still write to it. before is nil, or another version of the object,
+	// which is published: it is only read. It need not have the object's Go type.
 	Compact(o, before object.Object, final bool)
 	// Within returns the source of one namespace, for a source of all namespaces, or nil if it has
 	// none. A server finds an object by its namespace and name at once; by its name alone it

@@ -1,4 +1,4 @@
-package stream
+package source
 
 import (
 	"errors"
@@ -13,17 +13,18 @@ import (
 // What no answer of a server may be, whatever else it says. Such an answer is an error of its
 // request: it is tried again, with growing pauses, and what is shown stays (G5, G8).
 
-// errNoVersion is a list that does not say of which version it is: no watch can go on from there,
+// ErrNoVersion is a list that does not say of which version it is: no watch can go on from there,
 // and nothing can be told of its age.
-var errNoVersion = errors.New("the server does not say of which version its list is")
+var ErrNoVersion = errors.New("the server does not say of which version its list is")
 
-// dated is an error if a list's version is of no use, after what has been shown up to another one.
-func (s *shape) dated(rv, beforeRV string) error {
+// CheckListVersion is an error if a list's version is of no use, after what has been shown up to
+// another one.
+func CheckListVersion(rv, beforeRV string) error {
 	switch {
 	case coherence.Comparable(rv):
 		return nil
 	case rv == "", rv == "0":
-		return fmt.Errorf("%w (resourceVersion %q)", errNoVersion, rv)
+		return fmt.Errorf("%w (resourceVersion %q)", ErrNoVersion, rv)
 	case coherence.Comparable(beforeRV):
 		return fmt.Errorf("a list of version %q, which does not compare with %s before", rv, beforeRV)
 	}
@@ -33,8 +34,8 @@ func (s *shape) dated(rv, beforeRV string) error {
 // adviceMost is the longest pause that a server may ask for.
 const adviceMost = 5 * time.Minute
 
-// advised is the pause that the server asks for with an error, and whether it does.
-func advised(err error) (pause time.Duration, yes bool) {
+// Advice is the pause that the server asks for with an error, and whether it does.
+func Advice(err error) (pause time.Duration, yes bool) {
 	seconds, yes := apierrors.SuggestsClientDelay(err)
 	if over(seconds) {
 		return adviceMost, yes

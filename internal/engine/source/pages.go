@@ -1,22 +1,21 @@
-package stream
+package source
 
 import (
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/object"
 )
 
-// pageSize is the default number of items in a page: client-go's.
-const pageSize = 500
+// PageSize is the default number of items in a page: client-go's.
+const PageSize = 500
 
 // ListOnce makes one list request and hands its items to put.
 type ListOnce func(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error)
@@ -29,14 +28,14 @@ type ListOnce func(ctx context.Context, o metav1.ListOptions, put func(runtime.O
 // item.
 func Pages(ctx context.Context, list ListOnce, first metav1.ListOptions, start func() func(runtime.Object) error) (rv string, err error) {
 	if first.Limit <= 0 {
-		first.Limit = pageSize
+		first.Limit = PageSize
 	}
 	o, way := first, newWay(start())
 	for {
 		lockorder.CallOut("a list request")
 		m, err := list(ctx, o, way.put)
 		switch {
-		case err != nil && o.Continue != "" && o.Limit > 0 && expired(err),
+		case err != nil && o.Continue != "" && o.Limit > 0 && Expired(err),
 			err == nil && m.Continue != "" && o.Limit > 0 && way.astray():
 			o, way = first, newWay(start())
 			o.Limit = 0
@@ -65,6 +64,19 @@ const emptyPages = 1000
 // part of the next request's URL.
 const tokenMost = 64 << 10
 
+// ObjectsMost is how many objects a stream, or a list, may have where nothing is said. No API
+// server stores as many: one that goes on and on lies.
+const ObjectsMost = 10_000_000
+
+// ErrTooMany says that there is no room for another object.
+var ErrTooMany = errors.New("too many objects")
+
+// TooMany is [ErrTooMany] for one list, or one stream.
+func TooMany(most int) error {
+	return fmt.Errorf("%w: a watch or a list may have %d (WithMaxObjects sets a lower bound for all watches): "+
+		"select fewer by a narrower selector", ErrTooMany, most)
+}
+
 // way is the way through the pages of one list.
 type way struct {
 	put          func(runtime.Object) error
@@ -79,8 +91,8 @@ func newWay(put func(runtime.Object) error) *way {
 	w := &way{tokens: make(map[[sha256.Size]byte]bool)}
 	w.put = func(item runtime.Object) error {
 		w.items++
-		if w.all++; w.all > objectsMost {
-			return tooMany(objectsMost)
+		if w.all++; w.all > ObjectsMost {
+			return TooMany(ObjectsMost)
 		}
 		w.last = item
 		return put(item)
@@ -91,7 +103,7 @@ func newWay(put func(runtime.Object) error) *way {
 // astray reports whether the token behind the last item may lead elsewhere.
 func (w *way) astray() bool {
 	o, ok := w.last.(object.Object)
-	return ok && Ambiguous(object.KeyOf(o))
+	return ok && object.Ambiguous(object.KeyOf(o))
 }
 
 // goesOn notes a page with a token for the next one. It is an error if the way leads nowhere.
@@ -115,66 +127,45 @@ func (w *way) goesOn(token string) error {
 	return nil
 }
 
-// patientTries is how often a list that somebody waits for is tried.
-const patientTries = 5
+const (
+	// pageTimeout bounds the request of one page.
+	pageTimeout = 3 * time.Minute
+	// wholeTimeout bounds that of a list in one page, which may be of any size.
+	wholeTimeout = 30 * time.Minute
+)
 
-// patiently lists for somebody who waits. Where the server says when to try again (it throttles,
-// or is starting), it does so a few times, as long as ctx allows. A reflector does not: it shows
-// what the server says, and goes on for ever.
-func patiently(list ListOnce) ListOnce {
-	return func(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
-		for tried := 1; ; tried++ {
-			m, err := list(ctx, o, put)
-			pause, later := advised(err)
-			if err == nil || !later || tried == patientTries || ctx.Err() != nil {
-				return m, err
-			}
-			Sleep(ctx, pause)
-		}
+// pageTime is how long a request may take.
+func pageTime(o metav1.ListOptions) time.Duration {
+	if o.Limit == 0 {
+		return wholeTimeout
 	}
+	return pageTimeout
 }
 
-// within is the source to ask for what has a key.
-func (r requests) within(key object.Key) Source {
-	if r.namespace == "" && key.Namespace != "" {
-		if narrow := r.source.Within(key.Namespace); narrow != nil {
-			return narrow
-		}
+// ListInPages lists in pages of a size, as [Pages] does. Where the source allows it, each page is
+// asked for while the one before is read.
+func (r Requests) ListInPages(ctx context.Context, size int64, start func() func(runtime.Object) error) (rv string, err error) {
+	o, list := r.Options(), r.page
+	o.Limit = size
+	if source, ok := r.Source.(Opener); ok {
+		pages := &ahead{source: source, most: pageTime}
+		defer pages.close()
+		list = pages.list
 	}
-	return r.source
+	return Pages(ctx, list, o, start)
 }
 
-// lookup lists one object as the stream would show it, no older than a version; nil if the stream
-// would not show it. The second result is the version of the list.
-func (r requests) lookup(ctx context.Context, key object.Key, notOlderThanRV string) (found object.Object, rv string, err error) {
-	o := r.options()
-	if coherence.Comparable(notOlderThanRV) {
-		o.ResourceVersion, o.ResourceVersionMatch = notOlderThanRV, metav1.ResourceVersionMatchNotOlderThan
-	}
-	return r.lookupWith(ctx, key, o)
+// ListPatiently is [Requests.ListInPages] of the list with these options, for somebody who waits.
+func (r Requests) ListPatiently(
+	ctx context.Context, o metav1.ListOptions, start func() func(runtime.Object) error,
+) (rv string, err error) {
+	return Pages(ctx, patient(r.Source.ListItems), o, start)
 }
 
-// lookupWith is lookup with options.
-func (r requests) lookupWith(ctx context.Context, key object.Key, o metav1.ListOptions) (found object.Object, rv string, err error) {
-	name := fields.OneTermEqualSelector("metadata.name", key.Name)
-	if o.FieldSelector != "" {
-		own, err := fields.ParseSelector(o.FieldSelector)
-		if err != nil {
-			return nil, "", err
-		}
-		name = fields.AndSelectors(own, name)
-	}
-	o.FieldSelector = name.String()
-	lockorder.CallOut("the look-up of an object")
-	list := patiently(r.within(key).ListItems)
-	m, err := list(ctx, o, func(item runtime.Object) error {
-		if o, ok := item.(object.Object); ok && object.KeyOf(o) == key {
-			found = o
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, "", err
-	}
-	return found, m.ResourceVersion, nil
+// page asks for a page, or, without a limit, for the whole list. A page that does not come is
+// given up. The server's own time limit for a request is a minute.
+func (r Requests) page(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
+	ctx, cancel := context.WithTimeout(ctx, pageTime(o))
+	defer cancel()
+	return r.Source.ListItems(ctx, o, put)
 }
