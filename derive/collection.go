@@ -3,6 +3,7 @@ package derive
 import (
 	"errors"
 	"iter"
+	"slices"
 )
 
 // Collection is a set of entries, each with a key and a value, or with the reason why it is
@@ -136,7 +137,8 @@ type collection[K comparable, V any] struct {
 	table          *table[K]
 	owner          bool           // of the table
 	entries        []*entry[K, V] // by row
-	changed        []change[K, V]
+	changed        []change[K, V] // unless it is fresh
+	fresh          bool           // it never had an entry before this Update: all that it has is new
 	absent         map[K]*hole[K, V]
 	whole          whole
 	valid, invalid int
@@ -209,13 +211,15 @@ func (c *collection[K, V]) place(row int32, e *entry[K, V]) {
 func (c *collection[K, V]) put(e *entry[K, V], next *cell[K, V]) {
 	old := e.cell
 	e.cell = next
-	c.changed = append(c.changed, change[K, V]{e, old})
+	if !c.fresh {
+		c.changed = append(c.changed, change[K, V]{e, old})
+	}
 	if next != nil && next.fault != nil {
 		c.faulty = e
 	}
 	c.count(old, -1)
 	c.count(next, 1)
-	if len(c.changed) == 1 {
+	if c.changeCount() == 1 {
 		c.c.answered(&c.whole, &c.whole)
 	}
 	for _, f := range c.followers {
@@ -232,6 +236,27 @@ func (c *collection[K, V]) put(e *entry[K, V], next *cell[K, V]) {
 	case len(e.askers) > 0:
 		c.c.answered(e, e)
 	}
+}
+
+// changes yields what has changed in this Update.
+func (c *collection[K, V]) changes() iter.Seq[change[K, V]] {
+	if !c.fresh {
+		return slices.Values(c.changed)
+	}
+	return func(yield func(change[K, V]) bool) {
+		for _, e := range c.entries {
+			if e != nil && e.cell != nil && !yield(change[K, V]{e, nil}) {
+				return
+			}
+		}
+	}
+}
+
+func (c *collection[K, V]) changeCount() int {
+	if c.fresh {
+		return c.valid + c.invalid
+	}
+	return len(c.changed)
 }
 
 func (c *collection[K, V]) count(x *cell[K, V], by int) {
@@ -279,56 +304,10 @@ func (c *collection[K, V]) errorOf(x *cell[K, V]) error {
 }
 
 func (c *collection[K, V]) settle() {
-	c.changed = emptied(c.changed)
+	c.changed, c.fresh = emptied(c.changed), len(c.entries) == 0
 	if c.owner {
 		c.table.settle()
 	}
-}
-
-// reaching returns a list that has an element at a row; those that it did not have are none.
-func reaching[T any](list []T, row int32, none T) []T {
-	for int(row) >= len(list) {
-		list = append(list, none)
-	}
-	return list
-}
-
-// block has elements that come at once, up to 64 in one allocation. The memory of all of them
-// stays as long as one does.
-type block[T any] []T
-
-// takeElement returns an element. So many are still to come, this one included.
-func (b *block[T]) takeElement(coming int) *T {
-	if len(*b) == 0 {
-		*b = make([]T, min(64, max(coming, 1)))
-	}
-	x := &(*b)[0]
-	*b = (*b)[1:]
-	return x
-}
-
-// room returns an empty list with room for n elements. Short lists that come at once are in one
-// allocation.
-func (b *block[T]) room(n, coming int) []T {
-	if n > 8 || coming < 2 {
-		return make([]T, 0, n)
-	}
-	if len(*b) < n {
-		*b = make([]T, n*min(64, coming))
-	}
-	list := (*b)[:0:n]
-	*b = (*b)[n:]
-	return list
-}
-
-// emptied returns a list without elements, which holds nothing. It keeps the memory of a short
-// list.
-func emptied[T any](list []T) []T {
-	if cap(list) > 1024 {
-		return nil
-	}
-	clear(list)
-	return list[:0]
 }
 
 func (c *collection[K, V]) reset() {

@@ -160,7 +160,7 @@ func (n *flat[K, J, V, W]) runBatch(row int32, b *batch[K, J, W]) {
 		puts, err = n.collected(r, in)
 		return err
 	})
-	before := len(n.changed)
+	before := n.changeCount()
 	switch {
 	case err == nil:
 		n.replace(b, in.key, puts, nil)
@@ -170,7 +170,7 @@ func (n *flat[K, J, V, W]) runBatch(row int32, b *batch[K, J, W]) {
 		n.replace(b, in.key, make([]pair[J, W], 1), &fault{err})
 	}
 	if in.fault == nil {
-		n.counts.ran(&b.runner, len(n.changed) > before)
+		n.counts.ran(&b.runner, n.changeCount() > before)
 	}
 }
 

@@ -176,12 +176,12 @@ func (n *groups[I, K, V]) explain(key string) (Explanation, bool) { return n.exp
 func (n *groups[I, K, V]) size() (valid, invalid int) { return n.valid, n.invalid + len(n.failed) }
 
 func (n *groups[I, K, V]) evaluate() {
-	n.edits, n.touched = slices.Grow(n.edits, len(n.in.changed)), slices.Grow(n.touched, len(n.in.changed))
-	for i, ch := range n.in.changed {
-		n.coming = len(n.in.changed) - i
+	n.coming = n.in.changeCount()
+	n.edits, n.touched = slices.Grow(n.edits, n.coming), slices.Grow(n.touched, n.coming)
+	for ch := range n.in.changes() {
 		n.change(ch)
+		n.coming--
 	}
-	n.changed = slices.Grow(n.changed, len(n.touched))
 	for i, t := range n.touched {
 		n.apply(t, len(n.touched)-i)
 	}

@@ -59,13 +59,13 @@ func (n *runsOf[K, V, R, P]) forgetRuns() { n.runs, n.dirty = nil, nil }
 // evaluateRuns takes over the changes of the collection, and runs the function where it has to.
 // add is called for a new run, and remove for one whose input is gone.
 func (n *runsOf[K, V, R, P]) evaluateRuns(c *core, of runners, add, remove, run func(row int32, r P)) {
-	first := len(n.runs) == 0
+	coming, first := n.in.changeCount(), len(n.runs) == 0
 	if first {
-		n.runs = slices.Grow(n.runs, len(n.in.changed))
-		n.dirty = slices.Grow(n.dirty, len(n.in.changed))
+		n.runs = slices.Grow(n.runs, coming)
+		n.dirty = slices.Grow(n.dirty, coming)
 	}
 	var fresh block[R]
-	for i, ch := range n.in.changed {
+	for ch := range n.in.changes() {
 		row := ch.e.row
 		switch {
 		case ch.e.cell == nil:
@@ -74,17 +74,18 @@ func (n *runsOf[K, V, R, P]) evaluateRuns(c *core, of runners, add, remove, run 
 			remove(row, n.runs[row])
 			n.runs[row] = nil
 		case int(row) >= len(n.runs) || n.runs[row] == nil:
-			coming := 1
-			if first {
-				coming = len(n.in.changed) - i
-			}
 			n.runs = reaching(n.runs, row, nil)
-			n.runs[row] = fresh.takeElement(coming)
+			some := coming
+			if !first {
+				some = 1
+			}
+			n.runs[row] = fresh.takeElement(some)
 			add(row, n.runs[row])
 			mark(of, row, nil)
 		default:
 			mark(of, row, ch.e)
 		}
+		coming--
 	}
 	// In the order of rows, which have their memory side by side if they came at once.
 	slices.Sort(n.dirty)
@@ -127,8 +128,7 @@ func (m *mapped[K, V, W]) reset() {
 
 func (m *mapped[K, V, W]) evaluate() {
 	if len(m.entries) == 0 {
-		m.entries = slices.Grow(m.entries, len(m.in.changed))
-		m.changed = slices.Grow(m.changed, len(m.in.changed))
+		m.entries = slices.Grow(m.entries, m.in.changeCount())
 	}
 	m.evaluateRuns(m.c, m, func(row int32, e *made[K, W]) { m.place(row, &e.entry) }, m.remove, m.runEntry)
 	m.cellBlock = nil

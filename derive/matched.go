@@ -241,11 +241,11 @@ func (n *matched[K, V]) look(r *Reader, name selectionName, p *post[match[K, V]]
 }
 
 func (n *matched[K, V]) evaluate() {
-	if len(n.in.changed) == 0 {
+	if n.in.changeCount() == 0 {
 		return
 	}
 	edits := make(map[*selected[K, V]][]edit[K, V])
-	for _, ch := range n.in.changed {
+	for ch := range n.in.changes() {
 		n.change(ch, edits)
 	}
 	compare := n.in.table.compare

@@ -102,7 +102,7 @@ func (s *source[K, T]) take(now []T) error {
 		return nil
 	}
 	switch {
-	case len(s.table.sorted()) == 0 && s.load(now):
+	case s.table.size == 0 && s.load(now):
 		s.aligned = true
 	case s.aligned && s.walk(now):
 	default:
@@ -112,35 +112,33 @@ func (s *source[K, T]) take(now []T) error {
 	return nil
 }
 
-// load takes over a slice that is in order, if there was nothing before. It returns false, and has
-// changed nothing, if the slice is not in order.
+// load takes over the first slice, if it is in order. It returns false, and has changed nothing, if
+// it is not.
 func (s *source[K, T]) load(now []T) bool {
-	cells := make([]*cell[K, T], 0, len(now))
-	var made block[cell[K, T]]
+	all := make([]*entry[K, T], 0, len(now))
+	var entries block[entry[K, T]]
+	var cells block[cell[K, T]]
 	for i, v := range now {
 		if isNil(v) {
 			return false
 		}
 		k := s.key(v)
-		if i > 0 && s.table.compare(cells[i-1].key, k) >= 0 {
+		if i > 0 && s.table.compare(all[i-1].cell.key, k) >= 0 {
 			return false
 		}
-		x := made.takeElement(len(now) - i)
+		e, x := entries.takeElement(len(now)-i), cells.takeElement(len(now)-i)
 		x.key, x.val = k, v
-		cells = append(cells, x)
+		e.cell = x
+		all = append(all, e)
 	}
-	s.entries = slices.Grow(s.entries, len(now))
-	s.changed = slices.Grow(s.changed, len(now))
-	order := make([]int32, 0, len(now))
-	var entries block[entry[K, T]]
-	s.table.arranged(nil) // the order is known in the end
-	for i, x := range cells {
-		e, row := entries.takeElement(len(cells)-i), s.table.add(x.key)
-		s.place(row, e)
+	s.entries = all
+	s.table.begin(len(now))
+	for row, e := range all {
+		x := e.cell
+		e.cell = nil
+		s.place(int32(row), e)
 		s.put(e, x)
-		order = append(order, row)
 	}
-	s.table.arranged(order)
 	return true
 }
 

@@ -27,6 +27,15 @@ func newTable[K comparable](compare func(a, b K) int, keyAt func(int32) K) *tabl
 	return &table[K]{order: []int32{}, compare: compare, keyAt: keyAt}
 }
 
+// begin gives the first rows to keys that are in order.
+func (t *table[K]) begin(keys int) {
+	t.size = int32(keys)
+	t.order = make([]int32, keys)
+	for i := range t.order {
+		t.order[i] = int32(i)
+	}
+}
+
 // row finds the row of a key. Most of those who search go through keys in order themselves. Then
 // the key is near the last one, and needs no map. A map is made after some searches elsewhere: one
 // for eight keys, so that it costs a search no more than they do.
@@ -172,4 +181,50 @@ func merged[T any](a, b []T, compare func(a, b T) int) []T {
 		a = a[i:]
 	}
 	return append(all, a...)
+}
+
+// reaching returns a list that has an element at a row; those that it did not have are none.
+func reaching[T any](list []T, row int32, none T) []T {
+	for int(row) >= len(list) {
+		list = append(list, none)
+	}
+	return list
+}
+
+// block has elements that come at once, up to 64 in one allocation. The memory of all of them
+// stays as long as one does.
+type block[T any] []T
+
+// takeElement returns an element. So many are still to come, this one included.
+func (b *block[T]) takeElement(coming int) *T {
+	if len(*b) == 0 {
+		*b = make([]T, min(64, max(coming, 1)))
+	}
+	x := &(*b)[0]
+	*b = (*b)[1:]
+	return x
+}
+
+// room returns an empty list with room for n elements. Short lists that come at once are in one
+// allocation.
+func (b *block[T]) room(n, coming int) []T {
+	if n > 8 || coming < 2 {
+		return make([]T, 0, n)
+	}
+	if len(*b) < n {
+		*b = make([]T, n*min(64, coming))
+	}
+	list := (*b)[:0:n]
+	*b = (*b)[n:]
+	return list
+}
+
+// emptied returns a list without elements, which holds nothing. It keeps the memory of a short
+// list.
+func emptied[T any](list []T) []T {
+	if cap(list) > 1024 {
+		return nil
+	}
+	clear(list)
+	return list[:0]
 }

@@ -51,7 +51,7 @@ func (n *union[K, V]) explain(key string) (Explanation, bool) { return n.explain
 
 func (n *union[K, V]) evaluate() {
 	for i, in := range n.ins {
-		for _, ch := range in.changed {
+		for ch := range in.changes() {
 			k := Nth[K]{i, ch.keyOf()}
 			e, next := n.find(k), ch.e.cell
 			if next == nil {
