@@ -1,6 +1,9 @@
 package derive
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // table gives each key of a collection a row: a small number that no other key has meanwhile. A
 // [Map] has the table of its input, so both have a key in the same row, and a change of one finds
@@ -191,14 +194,22 @@ func reaching[T any](list []T, row int32, none T) []T {
 	return list
 }
 
-// block has elements that come at once, up to 64 in one allocation. The memory of all of them
-// stays as long as one does.
+// block has elements that come at once, in allocations of up to 4 KB. The memory of all of one
+// stays as long as one of them does.
 type block[T any] []T
+
+// blockBytes is what fits into 4 KB with the eight bytes that the allocator puts before.
+const blockBytes = 4096 - 8
+
+// some returns how many elements an allocation has, if so many are still to come.
+func (block[T]) some(coming int) int {
+	return max(1, min(coming, blockBytes/max(1, int(reflect.TypeFor[T]().Size()))))
+}
 
 // takeElement returns an element. So many are still to come, this one included.
 func (b *block[T]) takeElement(coming int) *T {
 	if len(*b) == 0 {
-		*b = make([]T, min(64, max(coming, 1)))
+		*b = make([]T, b.some(coming))
 	}
 	x := &(*b)[0]
 	*b = (*b)[1:]
@@ -212,7 +223,7 @@ func (b *block[T]) room(n, coming int) []T {
 		return make([]T, 0, n)
 	}
 	if len(*b) < n {
-		*b = make([]T, n*min(64, coming))
+		*b = make([]T, max(n, b.some(n*coming)/n*n))
 	}
 	list := (*b)[:0:n]
 	*b = (*b)[n:]
