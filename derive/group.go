@@ -39,24 +39,25 @@ func (g Group[K, V]) Equal(other Group[K, V]) bool { return slices.Equal(g.cells
 
 // edit is a member that comes, goes, or has another value.
 type edit[K comparable, V any] struct {
-	key  K
-	next *cell[K, V] // nil: it goes
+	cell *cell[K, V] // the last one of a member that goes
+	goes bool
 }
 
 // edited returns a group with edits, one for a key, which it sorts. It costs a pointer per member.
 //
 // cells is an empty list for them.
 func (g Group[K, V]) edited(edits []edit[K, V], cells []*cell[K, V], compare func(a, b K) int) Group[K, V] {
-	slices.SortFunc(edits, func(a, b edit[K, V]) int { return compare(a.key, b.key) })
+	byKey := func(a, b *cell[K, V]) int { return compare(a.key, b.key) }
+	slices.SortFunc(edits, func(a, b edit[K, V]) int { return byKey(a.cell, b.cell) })
 	rest := g.cells
 	for _, ed := range edits {
-		i, there := slices.BinarySearchFunc(rest, ed.key, func(x *cell[K, V], k K) int { return compare(x.key, k) })
+		i, there := slices.BinarySearchFunc(rest, ed.cell, byKey)
 		cells = append(cells, rest[:i]...)
 		if rest = rest[i:]; there {
 			rest = rest[1:]
 		}
-		if ed.next != nil {
-			cells = append(cells, ed.next)
+		if !ed.goes {
+			cells = append(cells, ed.cell)
 		}
 	}
 	return Group[K, V]{append(cells, rest...)}
@@ -142,27 +143,29 @@ type pending[I, K comparable, V any] struct {
 	// touched are the groups with edits in this Update, and edits are those of all groups.
 	// Positions count from 1, so that 0 is none: at[row] is the place of a group in touched,
 	// touched.last its newest edit, and chained.before the edit before that.
-	touched []touched[I]
+	touched []touched[I, K, V]
 	at      []int32
 	edits   []chained[K, V]
 	rows    []int32      // of the entry whose change is taken over
 	batch   []edit[K, V] // of the group that is changed
-	// coming is how many changes are still to be taken over. What they need comes in blocks.
+	// coming is how many changes are still to be taken over, or groups to be changed. What they
+	// need comes in blocks.
 	coming      int
 	entryBlock  block[entry[I, Group[K, V]]]
 	memberBlock block[*cell[K, V]]
 }
 
 // touched is a group with edits.
-type touched[I comparable] struct {
-	key       I
+type touched[I, K comparable, V any] struct {
+	next      *cell[I, Group[K, V]] // its key is there, and its members are in the end
 	row, last int32
 }
 
 // chained is an edit, and where the one before it in the same group is.
 type chained[K comparable, V any] struct {
-	edit   edit[K, V]
+	cell   *cell[K, V]
 	before int32
+	goes   bool
 }
 
 func (n *groups[I, K, V]) reset() {
@@ -178,12 +181,19 @@ func (n *groups[I, K, V]) size() (valid, invalid int) { return n.valid, n.invali
 func (n *groups[I, K, V]) evaluate() {
 	n.coming = n.in.changeCount()
 	n.edits, n.touched = slices.Grow(n.edits, n.coming), slices.Grow(n.touched, n.coming)
+	if n.fresh {
+		n.at, n.members.one = slices.Grow(n.at, n.coming), slices.Grow(n.members.one, n.coming)
+		n.table.order = slices.Grow(n.table.order, n.coming)
+	}
 	for ch := range n.in.changes() {
 		n.change(ch)
 		n.coming--
 	}
-	for i, t := range n.touched {
-		n.apply(t, len(n.touched)-i)
+	n.coming = len(n.touched)
+	n.entries = slices.Grow(n.entries, int(n.table.size)-len(n.entries))
+	for _, t := range n.touched {
+		n.apply(t)
+		n.coming--
 	}
 	n.entryBlock, n.memberBlock, n.cellBlock = nil, nil, nil
 	n.touched, n.edits, n.batch = emptied(n.touched), emptied(n.edits), emptied(n.batch)
@@ -191,7 +201,7 @@ func (n *groups[I, K, V]) evaluate() {
 
 // change takes over the change of one entry, and lists what that changes in the groups.
 func (n *groups[I, K, V]) change(ch change[K, V]) {
-	key, next := ch.keyOf(), ch.e.cell
+	next := ch.e.cell
 	was := n.members.of(ch.e.row)
 	n.rows = n.rows[:0]
 	if next != nil {
@@ -201,14 +211,14 @@ func (n *groups[I, K, V]) change(ch change[K, V]) {
 		slices.Sort(n.rows)
 		n.rows = slices.Compact(n.rows)
 	}
-	n.failed.settle(key, next != nil)
+	n.failed.settle(ch.keyOf(), next != nil)
 	for _, row := range was {
 		if _, stays := slices.BinarySearch(n.rows, row); !stays {
-			n.edit(row, edit[K, V]{key, nil})
+			n.edit(row, ch.old, true)
 		}
 	}
 	for _, row := range n.rows {
-		n.edit(row, edit[K, V]{key, next})
+		n.edit(row, next, false)
 	}
 	n.members.set(ch.e.row, n.rows)
 }
@@ -228,12 +238,12 @@ func (n *groups[I, K, V]) groupsFor(x *cell[K, V]) (is []I) {
 	return is
 }
 
-// keyAt returns the key of a group. A new one has its first members in the end.
+// keyAt returns the key of a group. A new one has its entry in the end.
 func (n *groups[I, K, V]) keyAt(row int32) I {
-	if x := n.entries[row].cell; x != nil {
-		return x.key
+	if int(row) < len(n.at) && n.at[row] > 0 {
+		return n.touched[n.at[row]-1].next.key
 	}
-	return n.touched[n.at[row]-1].key
+	return n.entries[row].cell.key
 }
 
 // rowOf returns the row of a group. Most entries stay in the group that they were in. A group
@@ -245,7 +255,6 @@ func (n *groups[I, K, V]) rowOf(i I, was []int32) int32 {
 	row, found := n.table.row(i)
 	if !found {
 		row = n.table.add(i)
-		n.place(row, n.entryBlock.takeElement(n.coming))
 		n.touch(i, row)
 	}
 	return row
@@ -253,40 +262,46 @@ func (n *groups[I, K, V]) rowOf(i I, was []int32) int32 {
 
 func (n *groups[I, K, V]) touch(i I, row int32) {
 	n.at = reaching(n.at, row, 0)
-	n.touched = append(n.touched, touched[I]{key: i, row: row})
+	next := n.cellBlock.takeElement(n.coming)
+	next.key = i
+	n.touched = append(n.touched, touched[I, K, V]{next: next, row: row})
 	n.at[row] = int32(len(n.touched))
 }
 
 // edit lists an edit of a group.
-func (n *groups[I, K, V]) edit(row int32, ed edit[K, V]) {
+func (n *groups[I, K, V]) edit(row int32, x *cell[K, V], goes bool) {
 	if n.at[row] == 0 {
 		n.touch(n.entries[row].cell.key, row)
 	}
 	t := &n.touched[n.at[row]-1]
-	n.edits = append(n.edits, chained[K, V]{ed, t.last})
+	n.edits = append(n.edits, chained[K, V]{x, t.last, goes})
 	t.last = int32(len(n.edits))
 }
 
 // apply changes the members of one group.
-func (n *groups[I, K, V]) apply(t touched[I], coming int) {
+func (n *groups[I, K, V]) apply(t touched[I, K, V]) {
 	n.at[t.row] = 0
 	n.batch = n.batch[:0]
-	for at := t.last; at != 0; at = n.edits[at-1].before {
-		n.batch = append(n.batch, n.edits[at-1].edit)
+	for at := t.last; at != 0; {
+		ed := n.edits[at-1]
+		n.batch = append(n.batch, edit[K, V]{ed.cell, ed.goes})
+		at = ed.before
+	}
+	n.entries = reaching(n.entries, t.row, nil)
+	if n.entries[t.row] == nil {
+		n.place(t.row, n.entryBlock.takeElement(n.coming))
 	}
 	e := n.entries[t.row]
 	var was Group[K, V]
 	if e.cell != nil {
 		was = e.cell.val
 	}
-	room := n.memberBlock.room(len(was.cells)+len(n.batch), coming)
-	if is := was.edited(n.batch, room, n.in.table.compare); is.Len() > 0 {
-		x := n.cellBlock.takeElement(coming)
-		x.key, x.val = t.key, is
-		n.put(e, x)
+	room := n.memberBlock.room(len(was.cells)+len(n.batch), n.coming)
+	if t.next.val = was.edited(n.batch, room, n.in.table.compare); t.next.val.Len() > 0 {
+		n.put(e, t.next)
 		return
 	}
-	n.table.drop(t.key, t.row)
+	n.table.drop(t.next.key, t.row)
 	n.put(e, nil)
 	n.entries[t.row] = nil
 }

@@ -263,7 +263,7 @@ func (n *matched[K, V]) change(ch change[K, V], edits map[*selected[K, V]][]edit
 	if was != nil && is != nil && was.sameAs(is) {
 		was.of.cell = ch.e.cell
 		for q := range n.board.matching(was) {
-			edits[q.of.selection] = append(edits[q.of.selection], edit[K, V]{ch.e.cell.key, ch.e.cell})
+			edits[q.of.selection] = append(edits[q.of.selection], edit[K, V]{cell: ch.e.cell})
 		}
 		return
 	}
@@ -272,13 +272,13 @@ func (n *matched[K, V]) change(ch change[K, V], edits map[*selected[K, V]][]edit
 		is.of.cell = ch.e.cell
 		for q := range n.board.matching(is) {
 			stays[q.of.selection] = true
-			edits[q.of.selection] = append(edits[q.of.selection], edit[K, V]{ch.e.cell.key, ch.e.cell})
+			edits[q.of.selection] = append(edits[q.of.selection], edit[K, V]{cell: ch.e.cell})
 		}
 	}
 	if was != nil {
 		for q := range n.board.matching(was) {
 			if !stays[q.of.selection] {
-				edits[q.of.selection] = append(edits[q.of.selection], edit[K, V]{ch.old.key, nil})
+				edits[q.of.selection] = append(edits[q.of.selection], edit[K, V]{ch.old, true})
 			}
 		}
 		n.board.remove(was)

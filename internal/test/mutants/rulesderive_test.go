@@ -20,7 +20,7 @@ var derived = []mutant{
 	{
 		name: "a group is edited in place", rule: "questions",
 		in: "groups.apply", caught: "TestAGroupThatIsKeptDoesNotChange",
-		old: `room := n.memberBlock.room(len(was.cells)+len(n.batch), coming)`,
+		old: `room := n.memberBlock.room(len(was.cells)+len(n.batch), n.coming)`,
 		new: `room := was.cells[:0]`,
 	},
 	{
@@ -56,7 +56,7 @@ var derived = []mutant{
 	{
 		name: "an entry stays in the groups that it has left", rule: "departure",
 		in: "groups.change", caught: "TestAnEntryGoesWithItsInputInTheSameUpdateWithWhatItHasPutAndAsked",
-		old: `n.edit(row, edit[K, V]{key, nil})`,
-		new: `_ = key`,
+		old: `n.edit(row, ch.old, true)`,
+		new: `_ = row`,
 	},
 }
