@@ -76,16 +76,16 @@ type cell[K comparable, V any] struct {
 type entry[K comparable, V any] struct {
 	question
 	cell *cell[K, V] // nil: the function has returned Skip, or the entry has just gone
-	of   *collection[K, V]
 }
 
 func (e *entry[K, V]) orphaned() {}
 
-func (e *entry[K, V]) text() string {
+func (e *entry[K, V]) text(c *core) string {
+	of := c.nodes[e.node].head()
 	if e.cell == nil {
-		return e.of.name + " (an entry that is gone)"
+		return of.name + " (an entry that is gone)"
 	}
-	return named(&e.of.header, e.cell.key)
+	return named(of, e.cell.key)
 }
 
 // hole is an absent key that somebody has looked up.
@@ -97,7 +97,7 @@ type hole[K comparable, V any] struct {
 
 func (h *hole[K, V]) orphaned() { delete(h.of.absent, h.key) }
 
-func (h *hole[K, V]) text() string { return named(&h.of.header, h.key) + " (absent)" }
+func (h *hole[K, V]) text(*core) string { return named(&h.of.header, h.key) + " (absent)" }
 
 // gone names an entry that is not there any more, as the cause of a run.
 type gone[K comparable] struct {
@@ -105,7 +105,7 @@ type gone[K comparable] struct {
 	of  *header
 }
 
-func (g *gone[K]) text() string { return named(g.of, g.key) + " (gone)" }
+func (g *gone[K]) text(*core) string { return named(g.of, g.key) + " (gone)" }
 
 // named names an entry. That of a value has no key.
 func named(of *header, key any) string {
@@ -123,7 +123,7 @@ type whole struct {
 
 func (w *whole) orphaned() {}
 
-func (w *whole) text() string { return "all of " + w.of.name }
+func (w *whole) text(*core) string { return "all of " + w.of.name }
 
 // change is an entry whose cell is another since the last Update.
 type change[K comparable, V any] struct {
@@ -201,7 +201,7 @@ func (c *collection[K, V]) cells() iter.Seq[*cell[K, V]] {
 
 // place puts an entry into its row.
 func (c *collection[K, V]) place(row int32, e *entry[K, V]) {
-	e.row, e.of = row, c
+	e.row, e.node = row, c.index
 	c.entries = reaching(c.entries, row, nil)
 	c.entries[row] = e
 }
@@ -231,9 +231,9 @@ func (c *collection[K, V]) put(e *entry[K, V], next *cell[K, V]) {
 		if h := c.absent[next.key]; h != nil {
 			c.c.answered(h, e)
 		}
-	case len(e.askers) > 0 && next == nil:
+	case next == nil && e.isAsked():
 		c.c.answered(e, &gone[K]{old.key, &c.header})
-	case len(e.askers) > 0:
+	default:
 		c.c.answered(e, e)
 	}
 }
@@ -345,7 +345,7 @@ func (c *collection[K, V]) hole(k K) *hole[K, V] {
 // then no key is searched for.
 func (c *collection[K, V]) lookUp(r *Reader, k K) (V, error) {
 	e, is := r.expected().(*entry[K, V])
-	if !is || e.of != c || e.cell == nil || e.cell.key != k {
+	if !is || e.node != c.index || e.cell == nil || e.cell.key != k {
 		e = c.find(k)
 	}
 	if e != nil {

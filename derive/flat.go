@@ -117,7 +117,7 @@ type reason[K comparable] struct {
 
 func (q *reason[K]) orphaned() { delete(q.all, q.key) }
 
-func (q *reason[K]) text() string { return named(q.of, q.key) + " (whether it fails)" }
+func (q *reason[K]) text(*core) string { return named(q.of, q.key) + " (whether it fails)" }
 
 func (n *flat[K, J, V, W]) reset() {
 	n.collection.reset()
@@ -170,7 +170,7 @@ func (n *flat[K, J, V, W]) runBatch(row int32, b *batch[K, J, W]) {
 		n.replace(b, in.key, make([]pair[J, W], 1), &fault{err})
 	}
 	if in.fault == nil {
-		n.counts.ran(&b.runner, n.changeCount() > before)
+		n.countRun(&b.runner, n.changeCount() > before)
 	}
 }
 

@@ -95,10 +95,9 @@ type core struct {
 	rec recorder
 	// coming is how many functions of a node run after another, the one that runs included. What
 	// they need comes in blocks.
-	coming     int
-	readers    block[Reader]
-	askBlock   block[ask]
-	askerBlock block[asker]
+	coming   int
+	readers  block[Reader]
+	askBlock block[ask]
 
 	reader   *Reader // that the last Update has returned
 	updates  uint32

@@ -159,7 +159,7 @@ func (m *mapped[K, V, W]) runEntry(row int32, e *made[K, W]) {
 	if in.fault != nil || m.quiet {
 		return // no function of the program has run
 	}
-	m.counts.ran(&e.runner, another)
+	m.countRun(&e.runner, another)
 }
 
 func (m *mapped[K, V, W]) checks() int { return len(m.runs) }

@@ -168,7 +168,7 @@ func (s *selected[K, V]) isOf(scope string, set map[string]string) bool {
 	return true
 }
 
-func (s *selected[K, V]) text() string { return s.of.name + " " + s.what() }
+func (s *selected[K, V]) text(*core) string { return s.of.name + " " + s.what() }
 
 // what is the selector or the label set, and its scope.
 func (s *selected[K, V]) what() string {

@@ -49,7 +49,7 @@ func TestALongRunDoesNotGrowWhatIsHeld(t *testing.T) {
 		"keys of labels": len(labeled.n.board.wanted) + len(selecting.n.board.wanted),
 		"places":         len(labeled.n.board.sets) + len(selecting.n.board.sets) + len(selecting.n.board.selectors),
 		"changes":        len(out.c.followers[0].was), "posts": len(labeled.n.posts),
-		"askers": len(a.c.whole.askers), "impure": len(g.c.impure),
+		"askers": a.c.whole.askers(), "impure": len(g.c.impure),
 	}
 	for what, n := range held {
 		assert.Less(t, n, 150, what)

@@ -11,24 +11,76 @@ type asked interface {
 	base() *question
 	// orphaned is called when the last asker is gone.
 	orphaned()
-	// text names the question in words: "services shop/web".
-	text() string
+	cause
 }
 
-// question has the links to those who asked.
+// question has the links to those who asked. Most have one asker, so the first one stands here.
 type question struct {
-	askers []asker
+	others *[]asker
+	first  asker
 	// stamp tells whether the run that goes on has asked this, and as which (see recorder).
 	stamp uint32
-	// row is the row of an entry that is asked for. It stands here because it takes no room.
-	row int32
+	// row and node are those of an entry that is asked for. They stand here because they take no
+	// room.
+	row, node int32
 }
 
 func (q *question) base() *question { return q }
 
 // asker is one entry that asked: the node, the entry's row in the node, and where the entry has
-// this question in its list.
+// this question in its list. The first node of a graph asks nothing: there is none before it. So
+// an asker whose node is 0 is none.
 type asker struct{ node, row, at int32 }
+
+func (q *question) isAsked() bool { return q.first.node > 0 }
+
+// askers returns how many have asked.
+func (q *question) askers() int {
+	switch {
+	case !q.isAsked():
+		return 0
+	case q.others == nil:
+		return 1
+	}
+	return 1 + len(*q.others)
+}
+
+// asker returns one of those who have asked.
+func (q *question) asker(at int32) *asker {
+	if at == 0 {
+		return &q.first
+	}
+	return &(*q.others)[at-1]
+}
+
+// addAsker adds one to those who have asked, and returns its place.
+func (q *question) addAsker(by asker) (at int32) {
+	switch {
+	case !q.isAsked():
+		q.first = by
+		return 0
+	case q.others == nil:
+		q.others = new([]asker)
+	}
+	*q.others = append(*q.others, by)
+	return int32(len(*q.others))
+}
+
+// dropAsker takes off the last one of those who have asked.
+func (q *question) dropAsker() {
+	n := q.askers() - 2 // that stay in others
+	switch {
+	case n < 0:
+		q.first = asker{}
+	case n == 0:
+		q.others = nil
+	default:
+		*q.others = (*q.others)[:n]
+		if cap(*q.others) > 4*n+16 {
+			*q.others = slices.Clip(slices.Clone(*q.others))
+		}
+	}
+}
 
 // ask is a question that an entry asked, and where the question has the entry in its list.
 type ask struct {
@@ -45,8 +97,8 @@ type runner struct {
 	dirty   bool
 }
 
-// cause is why an entry runs, in words.
-type cause interface{ text() string }
+// cause is why an entry runs. Its text says it in words: "services shop/web".
+type cause interface{ text(c *core) string }
 
 // runners is a node whose entries have functions to run.
 type runners interface {
@@ -67,7 +119,8 @@ func mark(n runners, row int32, because cause) {
 
 // answered makes all run that have asked this: its answer is another.
 func (c *core) answered(a asked, because cause) {
-	for _, by := range a.base().askers {
+	for q, at := a.base(), 0; at < q.askers(); at++ {
+		by := q.asker(int32(at))
 		mark(c.nodes[by.node].(runners), by.row, because)
 	}
 }
@@ -87,18 +140,13 @@ func (c *core) unlink(r *runner, from int) {
 // leave takes one asker off a question. The last asker of the question moves to its place.
 func (c *core) leave(a ask) {
 	q := a.of.base()
-	last := len(q.askers) - 1
-	if moved := q.askers[last]; int(a.at) != last {
-		q.askers[a.at] = moved
+	last := int32(q.askers() - 1)
+	if moved := *q.asker(last); a.at != last {
+		*q.asker(a.at) = moved
 		c.nodes[moved.node].(runners).runner(moved.row).asks[moved.at].at = a.at
 	}
-	q.askers = q.askers[:last]
-	switch {
-	case last == 0:
-		q.askers = nil
+	if q.dropAsker(); last == 0 {
 		a.of.orphaned()
-	case cap(q.askers) > 4*last+16:
-		q.askers = slices.Clip(slices.Clone(q.askers))
 	}
 }
 
@@ -130,7 +178,7 @@ func (rec *recorder) position(q *question) (at int, asked bool) {
 
 // endBlocks gives up what is left of the blocks: the next node runs other functions.
 func (c *core) endBlocks() {
-	c.coming, c.readers, c.askBlock, c.askerBlock = 0, nil, nil, nil
+	c.coming, c.readers, c.askBlock = 0, nil, nil
 }
 
 // recordQuestion records that the run asks.
@@ -163,7 +211,7 @@ func (c *core) endRun(node, row int32) {
 		}
 		r.resize(same, same+len(fresh), c)
 		for _, a := range fresh {
-			r.asks = append(r.asks, c.linked(a, asker{node, row, int32(len(r.asks))}, len(fresh)))
+			r.asks = append(r.asks, a.linked(asker{node, row, int32(len(r.asks))}))
 		}
 	}
 	rec.number += uint32(rec.asked())
@@ -181,18 +229,12 @@ func (r *runner) resize(keep, need int, c *core) {
 	r.asks = r.asks[:keep]
 }
 
-// linked links a question with one who asks it, if it is not linked yet. There are so many fresh
-// questions.
-func (c *core) linked(a ask, by asker, fresh int) ask {
-	q := a.of.base()
-	if a.at >= 0 {
-		q.askers[a.at].at = by.at
-		return a
+// linked links a question with one who asks it, if it is not linked yet.
+func (a ask) linked(by asker) ask {
+	if q := a.of.base(); a.at < 0 {
+		a.at = q.addAsker(by)
+	} else {
+		q.asker(a.at).at = by.at
 	}
-	if q.askers == nil {
-		q.askers = c.askerBlock.room(1, c.coming*fresh)
-	}
-	q.askers = append(q.askers, by)
-	a.at = int32(len(q.askers) - 1)
 	return a
 }

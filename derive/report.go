@@ -51,15 +51,16 @@ type counts struct {
 
 func (n *counts) resetRuns() { n.runs, n.equal = 0, 0 }
 
-// ran counts a run. It was for nothing if its result is what the entry had. The first run of an
+// countRun counts a run. It was for nothing if its result is what the entry had. The first run of an
 // entry is not: the entry had nothing, even if the function has returned Skip.
-func (n *counts) ran(r *runner, another bool) {
+func (h *header) countRun(r *runner, another bool) {
+	n := &h.counts
 	n.runs++
 	if another || r.because == nil {
 		return
 	}
 	if n.equal++; n.equal == 1 {
-		n.equalBecause = r.because.text() // once in an Update: it makes a text
+		n.equalBecause = r.because.text(h.c) // once in an Update: it makes a text
 	}
 }
 
@@ -188,7 +189,7 @@ func (c *collection[K, V]) explained(key string, run func(*entry[K, V]) *runner)
 			x.Err = e.cell.fault.err
 		}
 		if run != nil {
-			x.explainRun(run(e))
+			x.explainRun(c.c, run(e))
 		}
 		x.AskedBy = c.c.askersOf(&e.question)
 		return x, true
@@ -196,23 +197,21 @@ func (c *collection[K, V]) explained(key string, run func(*entry[K, V]) *runner)
 	return x, false
 }
 
-func (x *Explanation) explainRun(r *runner) {
+func (x *Explanation) explainRun(c *core, r *runner) {
 	for _, a := range r.asks {
-		x.LookedUp = append(x.LookedUp, a.of.text())
+		x.LookedUp = append(x.LookedUp, a.of.text(c))
 	}
 	x.Ran = uint64(r.ran)
 	if x.Because = "it is new"; r.because != nil {
-		x.Because = r.because.text()
+		x.Because = r.because.text(c)
 	}
 }
 
 func (c *core) askersOf(q *question) (by []string) {
-	for _, a := range q.askers {
+	for at := range min(q.askers(), 100) {
+		a := q.asker(int32(at))
 		n := c.nodes[a.node]
 		by = append(by, strings.TrimSuffix(n.head().name+" "+n.(runners).rowKey(a.row), " "))
-		if len(by) == 100 {
-			break
-		}
 	}
 	slices.Sort(by)
 	return by
@@ -228,7 +227,7 @@ func (v *value[T]) explain(key string) (Explanation, bool) {
 	}
 	x, found := v.explained("", nil)
 	if x.AskedBy = v.c.askersOf(&v.one.question); v.f != nil {
-		x.explainRun(&v.one.runner)
+		x.explainRun(v.c, &v.one.runner)
 	}
 	return x, found
 }

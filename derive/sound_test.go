@@ -36,9 +36,9 @@ func (a *auditor) wrong(format string, args ...any) {
 
 // question notes one that is held.
 func (a *auditor) question(q asked, mustBeAsked bool) {
-	a.questions[q.base()] = q.text()
-	if mustBeAsked && len(q.base().askers) == 0 {
-		a.wrong("%s is held, and nobody asks it", q.text())
+	a.questions[q.base()] = q.text(a.c)
+	if mustBeAsked && !q.base().isAsked() {
+		a.wrong("%s is held, and nobody asks it", q.text(a.c))
 	}
 }
 
@@ -51,15 +51,15 @@ func (a *auditor) runner(h *header, row int32, r *runner) {
 	for i, x := range r.asks {
 		q := x.of.base()
 		if seen[q] {
-			a.wrong("row %d of %s asks %s twice", row, h.name, x.of.text())
+			a.wrong("row %d of %s asks %s twice", row, h.name, x.of.text(a.c))
 		}
 		seen[q] = true
 		a.links++
 		if _, held := a.questions[q]; !held {
-			a.wrong("row %d of %s asks %s, which is gone", row, h.name, x.of.text())
+			a.wrong("row %d of %s asks %s, which is gone", row, h.name, x.of.text(a.c))
 		}
-		if int(x.at) >= len(q.askers) || q.askers[x.at] != (asker{h.index, row, int32(i)}) {
-			a.wrong("row %d of %s asks %s, which does not have it at %d", row, h.name, x.of.text(), x.at)
+		if int(x.at) >= q.askers() || *q.asker(x.at) != (asker{h.index, row, int32(i)}) {
+			a.wrong("row %d of %s asks %s, which does not have it at %d", row, h.name, x.of.text(a.c), x.at)
 		}
 	}
 }
@@ -69,8 +69,9 @@ func (a *auditor) runner(h *header, row int32, r *runner) {
 func (a *auditor) askers() {
 	n := 0
 	for q, text := range a.questions {
-		n += len(q.askers)
-		for _, by := range q.askers {
+		n += q.askers()
+		for at := range q.askers() {
+			by := q.asker(int32(at))
 			r := a.c.nodes[by.node].(runners).runner(by.row)
 			if int(by.at) >= len(r.asks) || r.asks[by.at].of.base() != q {
 				a.wrong("%s has an asker that does not ask it", text)
@@ -89,7 +90,7 @@ func (c *collection[K, V]) auditAnswers(a *auditor) {
 		if e == nil {
 			continue
 		}
-		if int(e.row) != row || e.of != c {
+		if int(e.row) != row || e.node != c.index {
 			a.wrong("an entry of %s is in row %d and says %d", c.name, row, e.row)
 		}
 		a.question(e, false)
@@ -97,7 +98,7 @@ func (c *collection[K, V]) auditAnswers(a *auditor) {
 			a.wrong("%s has a fingerprint of row %d: %v", c.name, row, printed)
 		}
 		if e.cell == nil {
-			if len(e.askers) > 0 && c.kind != "Compute" {
+			if e.isAsked() && c.kind != "Compute" {
 				a.wrong("an entry of %s that is not there has askers", c.name)
 			}
 			continue

@@ -37,7 +37,7 @@ type one[T any] struct {
 	runner
 }
 
-func (o *one[T]) text() string { return o.of.name }
+func (o *one[T]) text(c *core) string { return c.nodes[o.node].head().name }
 
 // Input is a value of the snapshot: an option, a number, whether an optional field is nil. Nothing
 // runs while it is equal to the last one, by the rules of [Equal]. A time changes with each
@@ -107,7 +107,7 @@ func (v *value[T]) evaluate() {
 		return err
 	})
 	another := v.result(&v.one.entry, only{}, out, err, same)
-	if v.counts.ran(&v.one.runner, another); another {
+	if v.countRun(&v.one.runner, another); another {
 		v.c.answered(v.one, v.one)
 	}
 }
