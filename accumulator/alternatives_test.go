@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
@@ -173,9 +174,9 @@ func TestG4AStreamWithAlternativesDoesNotSayThatAnObjectIsAbsent(t *testing.T) {
 	sim.Bubble(t, stream.Config{Share: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
 		s.Create("as", sim.Thing("x", "n", "yes"))
 		require.True(t, signalled(watching(t, streams, collect.Options{}, either("l", "r"))))
-		_, known := streams.Lookup(sim.Resource("as"), xKey, stream.Meta)
+		_, known := streams.Lookup(sim.Resource("as"), xKey, intake.Meta)
 		assert.False(t, known)
-		_, all := streams.List(sim.Resource("as"), "", labels.Everything(), stream.Meta)
+		_, all := streams.List(sim.Resource("as"), "", labels.Everything(), intake.Meta)
 		assert.False(t, all)
 		// Nor does it serve others, and equal queries share it, in whatever order.
 		require.True(t, signalled(watching(t, streams, collect.Options{}, either("r", "l"))))

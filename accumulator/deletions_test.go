@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
@@ -90,7 +91,7 @@ func TestG4ADeletionWhoseEventOvertakesItsAnswerIsNotAskedAbout(t *testing.T) {
 						s.Create("as", sim.Thing("x"))
 						synctest.Wait()
 					}
-					require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: answer.Write(key)}))
+					require.NoError(t, w.Commit(t.Context(), intake.Outcome{Write: answer.Write(key)}))
 					update(t, a, &snap)
 					assert.Len(t, snap.A, map[string]int{"all": 1}[name], "who has the name by now is there")
 					assert.Equal(t, before+test.lists, s.Requested("as"))

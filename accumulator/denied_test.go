@@ -13,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -49,7 +50,7 @@ func TestG4WhatAnOwnWriteTakesOutOfAllAlternativesIsNotShownThoughTheServerHadTo
 					w := streams.Begin(r, key)
 					got := s.Put("as", key, sim.Thing("a", "in", "no"))
 					s.Create("others", sim.Thing("x"))
-					require.NoError(t, w.Commit(context.Background(), stream.Outcome{Write: coherence.Write{
+					require.NoError(t, w.Commit(context.Background(), intake.Outcome{Write: coherence.Write{
 						Key: key, UID: got.GetUID(), Version: got.GetResourceVersion(), Object: got.DeepCopy(),
 					}}))
 					update(t, a, &snap)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
@@ -89,7 +90,7 @@ func TestG4G6AnOwnDeletionEndsByAnEventThatHasTheStoredVersion(t *testing.T) {
 					if late == 0 {
 						synctest.Wait() // the event overtakes the answer
 					}
-					require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: answer.Write(key)}))
+					require.NoError(t, w.Commit(t.Context(), intake.Outcome{Write: answer.Write(key)}))
 					for range 30 {
 						update(t, a, snap)
 						require.Empty(t, snap.A)

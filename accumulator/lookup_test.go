@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -19,7 +20,7 @@ import (
 var xKey = object.Key{Namespace: "ns", Name: "x"}
 
 // lookedUp returns the result of a look-up: a version, "none" or "unknown".
-func lookedUp(streams *stream.Set, part stream.Part) string {
+func lookedUp(streams *stream.Set, part intake.Part) string {
 	switch o, known := streams.Lookup(sim.Resource("as"), xKey, part); {
 	case !known:
 		return "unknown"
@@ -32,28 +33,28 @@ func lookedUp(streams *stream.Set, part stream.Part) string {
 
 func TestG4ALookupTellsPresenceAndAbsenceFromARunningStreamAndOwnWrites(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
-		assert.Equal(t, "unknown", lookedUp(streams, stream.All), "nothing watches it")
+		assert.Equal(t, "unknown", lookedUp(streams, intake.All), "nothing watches it")
 		in := sim.Query("A", "as")
 		in.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
 		watching(t, streams, collect.Options{}, in)
 		synctest.Wait()
-		assert.Equal(t, "unknown", lookedUp(streams, stream.All), "it may be out of the selector")
+		assert.Equal(t, "unknown", lookedUp(streams, intake.All), "it may be out of the selector")
 		watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
-		assert.Equal(t, "none", lookedUp(streams, stream.All))
+		assert.Equal(t, "none", lookedUp(streams, intake.All))
 
 		o := sim.NewClient(s, streams)
 		o.Late(60 * second)
 		o.Put("as", sim.Thing("x", "in", "no"), 0)
-		first := lookedUp(streams, stream.All)
+		first := lookedUp(streams, intake.All)
 		assert.NotContains(t, []string{"none", "unknown"}, first, "an own write that no watch has brought")
 		o.Put("as", sim.Thing("x", "in", "yes"), 0)
-		assert.NotEqual(t, first, lookedUp(streams, stream.All))
+		assert.NotEqual(t, first, lookedUp(streams, intake.All))
 		o.Delete("as", "x", 0, true)
-		assert.Equal(t, "none", lookedUp(streams, stream.All))
+		assert.Equal(t, "none", lookedUp(streams, intake.All))
 		other := sim.Resource("as")
 		other.Version = "v2"
-		_, known := streams.Lookup(other, xKey, stream.All)
+		_, known := streams.Lookup(other, xKey, intake.All)
 		assert.False(t, known, "in another form")
 	})
 }
@@ -67,12 +68,12 @@ func TestG5ALookupGoesByTheStreamThatHasComeFurthest(t *testing.T) {
 		synctest.Wait()
 		s.Late(time.Hour)
 		s.Remove("as", "x")
-		assert.NotEqual(t, "none", lookedUp(streams, stream.All), "nobody has heard of it")
+		assert.NotEqual(t, "none", lookedUp(streams, intake.All), "nobody has heard of it")
 		watching(t, streams, collect.Options{}, sim.Query("A", "as")) // its list is new
 		synctest.Wait()
-		assert.Equal(t, "none", lookedUp(streams, stream.All), "the one that is behind does not count")
+		assert.Equal(t, "none", lookedUp(streams, intake.All), "the one that is behind does not count")
 		s.Create("as", sim.Thing("x", "in", "yes"))
-		assert.Equal(t, "none", lookedUp(streams, stream.All))
+		assert.Equal(t, "none", lookedUp(streams, intake.All))
 	})
 }
 
@@ -83,12 +84,12 @@ func TestALookupGoesByStreamsThatHoldWhatIsAskedFor(t *testing.T) {
 		changed.Transform = func(o object.Object) error { o.SetLabels(nil); return nil }
 		watching(t, streams, collect.Options{}, changed)
 		synctest.Wait()
-		assert.Equal(t, []string{"unknown", "unknown", "101"}, []string{lookedUp(streams, stream.All), lookedUp(streams, stream.Meta), lookedUp(streams, stream.Version)})
+		assert.Equal(t, []string{"unknown", "unknown", "101"}, []string{lookedUp(streams, intake.All), lookedUp(streams, intake.Meta), lookedUp(streams, intake.Version)})
 		short := sim.Query("A", "as")
 		short.Form = object.Metadata
 		watching(t, streams, collect.Options{}, short)
 		synctest.Wait()
-		assert.Equal(t, []string{"unknown", "101", "101"}, []string{lookedUp(streams, stream.All), lookedUp(streams, stream.Meta), lookedUp(streams, stream.Version)})
+		assert.Equal(t, []string{"unknown", "101", "101"}, []string{lookedUp(streams, intake.All), lookedUp(streams, intake.Meta), lookedUp(streams, intake.Version)})
 	})
 }
 
@@ -98,7 +99,7 @@ func TestAListOfARunningStreamIsAllOfItOrNothing(t *testing.T) {
 		s.Create("as", sim.In("n1", "y", "app", "b"))
 		s.Create("as", sim.In("n2", "z", "app", "a"))
 		of := func(namespace string, selector labels.Selector) []string {
-			found, ok := streams.List(sim.Resource("as"), namespace, selector, stream.Meta)
+			found, ok := streams.List(sim.Resource("as"), namespace, selector, intake.Meta)
 			if !ok {
 				return []string{"unknown"}
 			}
@@ -128,9 +129,9 @@ func TestALookupTellsNothingBeforeTheFirstListNorWhileOwnWritesAreGivenUp(t *tes
 		s.Create("as", sim.Thing("x"))
 		s.ListDelay = func(string) time.Duration { return time.Second }
 		told := func() []string {
-			_, known := streams.Lookup(sim.Resource("as"), object.Key{Namespace: "ns", Name: "none"}, stream.All)
-			_, listed := streams.List(sim.Resource("as"), "ns", labels.Everything(), stream.All)
-			return []string{lookedUp(streams, stream.All), fmt.Sprint(known), fmt.Sprint(listed)}
+			_, known := streams.Lookup(sim.Resource("as"), object.Key{Namespace: "ns", Name: "none"}, intake.All)
+			_, listed := streams.List(sim.Resource("as"), "ns", labels.Everything(), intake.All)
+			return []string{lookedUp(streams, intake.All), fmt.Sprint(known), fmt.Sprint(listed)}
 		}
 		nothing := []string{"unknown", "false", "false"}
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -152,7 +153,7 @@ func TestALookupTellsNothingBeforeTheFirstListNorWhileOwnWritesAreGivenUp(t *tes
 }
 
 func TestATypedStreamTellsWhatItsGoTypeKnowsAndThatThereIsNothingButNotAllOfAnObject(t *testing.T) {
-	parts := []stream.Part{stream.All, stream.Known, stream.Meta, stream.Version}
+	parts := []intake.Part{intake.All, intake.Known, intake.Meta, intake.Version}
 	told := func(streams *stream.Set) (all []string) {
 		for _, part := range parts {
 			all = append(all, lookedUp(streams, part))
@@ -165,18 +166,18 @@ func TestATypedStreamTellsWhatItsGoTypeKnowsAndThatThereIsNothingButNotAllOfAnOb
 		assert.Equal(t, []string{"none", "none", "none", "none"}, told(streams))
 		s.Create("as", sim.Thing("x"))
 		synctest.Wait()
-		_, version := update(t, acc, &things{}), lookedUp(streams, stream.Version)
+		_, version := update(t, acc, &things{}), lookedUp(streams, intake.Version)
 		assert.Equal(t, []string{"unknown", version, version, version}, told(streams))
-		found, ok := streams.List(sim.Resource("as"), "ns", labels.Everything(), stream.Meta)
+		found, ok := streams.List(sim.Resource("as"), "ns", labels.Everything(), intake.Meta)
 		assert.Equal(t, []string{"ns/x"}, listed(found))
 		assert.True(t, ok)
-		_, ok = streams.List(sim.Resource("as"), "ns", labels.Everything(), stream.All)
+		_, ok = streams.List(sim.Resource("as"), "ns", labels.Everything(), intake.All)
 		assert.False(t, ok)
 		s.Create("as", sim.Thing("y", "bad", "yes"))
 		synctest.Wait()
-		_, ok = streams.List(sim.Resource("as"), "ns", labels.Everything(), stream.Meta)
+		_, ok = streams.List(sim.Resource("as"), "ns", labels.Everything(), intake.Meta)
 		assert.False(t, ok, "one does not decode, and may have any label")
-		_, ok = streams.List(sim.Resource("as"), "other", labels.Everything(), stream.Meta)
+		_, ok = streams.List(sim.Resource("as"), "other", labels.Everything(), intake.Meta)
 		assert.True(t, ok)
 	})
 }
@@ -187,19 +188,19 @@ func TestG5ALookupDoesNotTellWhatAStreamOfAnotherFormHasShownToBeOld(t *testing.
 		whole := sim.Query("A", "as")
 		watching(t, streams, collect.Options{}, whole)
 		synctest.Wait()
-		first := lookedUp(streams, stream.All)
+		first := lookedUp(streams, intake.All)
 		s.Late(time.Hour)
 		s.Touch("as", "x", 1)
-		assert.Equal(t, first, lookedUp(streams, stream.All), "nobody has heard of it")
+		assert.Equal(t, first, lookedUp(streams, intake.All), "nobody has heard of it")
 		watching(t, streams, collect.Options{}, typedQuery()) // its list is new
 		synctest.Wait()
-		assert.NotEqual(t, first, lookedUp(streams, stream.Known))
-		assert.Equal(t, "unknown", lookedUp(streams, stream.All))
+		assert.NotEqual(t, first, lookedUp(streams, intake.Known))
+		assert.Equal(t, "unknown", lookedUp(streams, intake.All))
 		s.Remove("as", "x")
 		short := sim.Query("A", "as")
 		short.Form = object.Metadata
 		watching(t, streams, collect.Options{}, short)
 		synctest.Wait()
-		assert.Equal(t, []string{"none", "none"}, []string{lookedUp(streams, stream.All), lookedUp(streams, stream.Known)})
+		assert.Equal(t, []string{"none", "none"}, []string{lookedUp(streams, intake.All), lookedUp(streams, intake.Known)})
 	})
 }

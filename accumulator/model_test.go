@@ -16,6 +16,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
@@ -269,9 +270,9 @@ func (m *model) own(resource string, key object.Key, verb string, s sim.Step) bo
 	answered := func() {
 		m.landing.Add(1)
 		defer m.landing.Add(-1)
-		out := stream.Outcome{Write: a.Write(key)}
+		out := intake.Outcome{Write: a.Write(key)}
 		if verb == "delete" && (s.A+s.B+s.C)%5 == 0 { // nobody can read the answer
-			out = stream.Outcome{Write: coherence.Write{Key: key}, Unknown: true}
+			out = intake.Outcome{Write: coherence.Write{Key: key}, Unknown: true}
 		}
 		if w.Commit(context.Background(), out) != nil {
 			return // not settled: the watch will show it

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -91,7 +92,7 @@ func TestG4AWriteOfUnknownOutcomeIsAskedFor(t *testing.T) {
 		w := streams.Begin(sim.Resource("as"), key)
 		answer, ok := s.Do("as", key, "delete", sim.ByStatus)
 		require.True(t, ok)
-		require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: coherence.Write{Key: key, UID: answer.Uid}, Unknown: true}))
+		require.NoError(t, w.Commit(t.Context(), intake.Outcome{Write: coherence.Write{Key: key, UID: answer.Uid}, Unknown: true}))
 		update(t, a, &snap)
 		require.Len(t, snap.A, 1)
 		assert.NotNil(t, snap.A[0].GetDeletionTimestamp())

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
@@ -25,7 +26,7 @@ func benchWrites(b *testing.B, streams *stream.Set, resource string, count int) 
 
 func benchWrite(b *testing.B, streams *stream.Set, resource string, u *unstructured.Unstructured) {
 	w := streams.Begin(sim.Resource(resource), object.Key{Namespace: u.GetNamespace(), Name: u.GetName()})
-	out := stream.Outcome{}
+	out := intake.Outcome{}
 	out.Key, out.UID, out.Version, out.Object = object.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u.GetUID(), u.GetResourceVersion(), u
 	if err := w.Commit(context.Background(), out); err != nil {
 		b.Fatal(err)

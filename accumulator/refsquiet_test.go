@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -62,7 +63,7 @@ func TestG4AnOwnWriteToWhatIsNamedIsInTheNextUpdateThoughNobodyHasBeenWokenByIts
 		answer, ok := s.Do("bs", object.Key{Namespace: "ns", Name: "x"}, "update", 0)
 		require.True(t, ok)
 		synctest.Wait() // for the event
-		require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: answer.Write(object.Key{Namespace: "ns", Name: "x"})}))
+		require.NoError(t, w.Commit(t.Context(), intake.Outcome{Write: answer.Write(object.Key{Namespace: "ns", Name: "x"})}))
 		var snap two
 		assert.Equal(t, []string{"~x"}, told(update(t, a, &snap)))
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
@@ -212,7 +213,7 @@ func TestG4ANamespaceSelectorFollowsTheLabelsOfNamespacesOwnWritesToo(t *testing
 				relabel := func(name, team string) {
 					w := streams.Begin(clusterWide("namespaces"), object.Key{Name: name})
 					got := s.Put("namespaces", object.Key{Name: name}, sim.In("", name, "team", team))
-					require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: writeOf(got)}))
+					require.NoError(t, w.Commit(t.Context(), intake.Outcome{Write: writeOf(got)}))
 				}
 				relabel("n2", "a")
 				assert.True(t, signalled(a))

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
@@ -150,7 +151,7 @@ func TestG4AnOwnWriteThatIsAnsweredDuringAListKeepsItsPlace(t *testing.T) {
 				s.Relist()
 				secondPage(s)
 			}
-			require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: a.Write(key)}))
+			require.NoError(t, w.Commit(t.Context(), intake.Outcome{Write: a.Write(key)}))
 			update(t, acc, &snap)
 			wrote, other := snap.A[0], snap.A[1]
 			require.Equal(t, 1, sim.SchemaOf(wrote))
@@ -186,7 +187,7 @@ func TestG6AnOwnWriteThatIsAnsweredDuringAListIsShownAsTheListHasIt(t *testing.T
 		s.Mu.Unlock()
 		s.Relist()
 		secondPage(s)
-		require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: a.Write(key)}))
+		require.NoError(t, w.Commit(t.Context(), intake.Outcome{Write: a.Write(key)}))
 		assert.Equal(t, []string{"+a"}, told(update(t, acc, &snap)))
 		require.Zero(t, sim.SchemaOf(snap.A[0]))
 		sim.After(20 * second)

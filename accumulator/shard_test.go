@@ -12,6 +12,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
@@ -197,7 +198,7 @@ func TestG4AnOwnWriteOfAnotherVersionThatIsInNoShardIsNotAskedFor(t *testing.T) 
 			s.Mu.Lock()
 			got := s.Now["as"][key]
 			s.Mu.Unlock()
-			require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: coherence.Write{
+			require.NoError(t, w.Commit(t.Context(), intake.Outcome{Write: coherence.Write{
 				Key: key, UID: got.GetUID(), Version: got.GetResourceVersion(), Object: got,
 			}}))
 		}
@@ -221,11 +222,11 @@ func TestAShardByNamespaceKnowsWhichNamesItCannotHave(t *testing.T) {
 		require.Len(t, snap.A, 1)
 		assert.Equal(t, "ns1", snap.A[0].GetNamespace())
 		r := sim.Resource("as")
-		_, known := streams.Lookup(r, object.Key{Namespace: "ns2", Name: "a"}, stream.All)
+		_, known := streams.Lookup(r, object.Key{Namespace: "ns2", Name: "a"}, intake.All)
 		assert.False(t, known, "the stream does not have it, and cannot say that there is none")
-		o, known := streams.Lookup(r, object.Key{Namespace: "ns1", Name: "a"}, stream.All)
+		o, known := streams.Lookup(r, object.Key{Namespace: "ns1", Name: "a"}, intake.All)
 		assert.True(t, known && o != nil)
-		_, known = streams.List(r, "ns2", labels.Everything(), stream.All)
+		_, known = streams.List(r, "ns2", labels.Everything(), intake.All)
 		assert.False(t, known)
 		s.Late(time.Hour)
 		client := sim.NewClient(s, streams)

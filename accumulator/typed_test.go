@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
@@ -332,7 +333,7 @@ func TestG8AListOfAStreamWithObjectsThatDoNotDecodeIsNotAllThereIs(t *testing.T)
 		watching(t, streams, collect.Options{}, typedQuery())
 		synctest.Wait()
 		listed := func(namespace string) (int, bool) {
-			all, ok := streams.List(sim.Resource("as"), namespace, labels.SelectorFromSet(labels.Set{"in": "yes"}), stream.Meta)
+			all, ok := streams.List(sim.Resource("as"), namespace, labels.SelectorFromSet(labels.Set{"in": "yes"}), intake.Meta)
 			return len(all), ok
 		}
 		_, ok := listed("ns")

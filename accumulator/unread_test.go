@@ -18,6 +18,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -71,7 +72,7 @@ func TestG4AnOwnDeletionWhoseAnswerNobodyCanReadShowsWithAlternatives(t *testing
 					s.Create("others", sim.Thing(fmt.Sprint("x", asked.Add(1))))
 					return nil
 				})
-				require.NoError(t, w.Commit(context.Background(), stream.Outcome{Write: coherence.Write{Key: key}, Unknown: true}))
+				require.NoError(t, w.Commit(context.Background(), intake.Outcome{Write: coherence.Write{Key: key}, Unknown: true}))
 				for range 2 {
 					update(t, a, &snap)
 					require.Equal(t, c.want, sim.Names(snap.A))
@@ -101,7 +102,7 @@ func TestG4AWriteOfWhichTheServerCannotBeAskedIsReported(t *testing.T) {
 		_, ok := s.Do("as", key, "delete", sim.ByStatus)
 		require.True(t, ok)
 		s.Failing(func(string, string) error { return errors.New("refused") })
-		err := w.Commit(context.Background(), stream.Outcome{Write: coherence.Write{Key: key}, Unknown: true})
+		err := w.Commit(context.Background(), intake.Outcome{Write: coherence.Write{Key: key}, Unknown: true})
 		require.EqualError(t, err, `ask for as "ns/a": refused`)
 		update(t, a, &snap)
 		assert.Equal(t, 1, a.Status()[0].Unsettled)
@@ -138,7 +139,7 @@ func TestG4WhereAllObjectsMayNotBeListedEachStreamAsksForItself(t *testing.T) {
 			}
 			return nil
 		})
-		require.NoError(t, w.Commit(context.Background(), stream.Outcome{Write: coherence.Write{Key: key}, Unknown: true}))
+		require.NoError(t, w.Commit(context.Background(), intake.Outcome{Write: coherence.Write{Key: key}, Unknown: true}))
 		update(t, a, &snap)
 		assert.Empty(t, snap.A)
 		assert.Equal(t, 2, asked)
@@ -167,7 +168,7 @@ func TestG2WhatOthersHaveMadeOfAnObjectSignalsThoughAnOwnWriteFindsItFirst(t *te
 				if overtaken {
 					sim.After(second)
 				}
-				require.NoError(t, w.Commit(context.Background(), stream.Outcome{Write: coherence.Write{Key: key}, Unknown: true}))
+				require.NoError(t, w.Commit(context.Background(), intake.Outcome{Write: coherence.Write{Key: key}, Unknown: true}))
 				require.True(t, signalled(a))
 				update(t, a, &snap)
 				assert.Len(t, snap.A, 1)

@@ -26,6 +26,7 @@ import (
 	"github.com/kates-go/kates/e2e/cluster"
 	"github.com/kates-go/kates/internal/base/shardrange"
 	requests "github.com/kates-go/kates/internal/client/wire"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/stream"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -254,7 +255,7 @@ func sharesAreAll(t *testing.T, c *cluster.Cluster, as shared, config stream.Con
 			key := objects.Key{Namespace: ns, Name: fmt.Sprint("first-", i)}
 			w := s.Begin(r, key)
 			u := write(t, d.Resource(as.gvr).Namespace(ns), key.Name)
-			require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: coherence.Write{
+			require.NoError(t, w.Commit(t.Context(), intake.Outcome{Write: coherence.Write{
 				Key: key, UID: u.GetUID(), Version: u.GetResourceVersion(), Object: u,
 			}}))
 			assert.Equal(t, s.has([]unstructured.Unstructured{*u})[key], s.shows()[key], "an own write is shown by the share that has it")

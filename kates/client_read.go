@@ -16,9 +16,9 @@ import (
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/client/wire"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/source"
-	"github.com/kates-go/kates/internal/engine/stream"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -118,14 +118,14 @@ func GetCached[T any](ctx context.Context, c *Client, namespace, name string, op
 }
 
 // partFor says how much of an object a type can hold.
-func (c *Client) partFor(t reflect.Type, r objects.Resource) stream.Part {
+func (c *Client) partFor(t reflect.Type, r objects.Resource) intake.Part {
 	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
-		return stream.Meta
+		return intake.Meta
 	}
 	if of, ok := wire.TypeOf(c.core.scheme, r.Kind); ok && of == t && t != reflect.TypeFor[Unstructured]() {
-		return stream.Known
+		return intake.Known
 	}
-	return stream.All
+	return intake.All
 }
 
 // named returns the object to be read. Its kind comes from the Go type, or from the caller.

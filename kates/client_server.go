@@ -16,7 +16,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/client/kinds/selectable"
 	"github.com/kates-go/kates/internal/client/wire"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/loops/fence"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -178,7 +178,7 @@ func (s *apiServer) newest(
 }
 
 func (s *apiServer) shown(o *object) (live Object, known bool) {
-	return s.core.streams.Lookup(o.resource, o.key(), stream.Meta)
+	return s.core.streams.Lookup(o.resource, o.key(), intake.Meta)
 }
 
 func (s *apiServer) bind(
@@ -206,7 +206,7 @@ func (s *apiServer) seen(
 	ctx context.Context, o *object, wanted *types.UID,
 ) (uid types.UID, version string, err error) {
 	var found objects.Object
-	known, ok := s.core.streams.Lookup(o.resource, o.key(), stream.Version)
+	known, ok := s.core.streams.Lookup(o.resource, o.key(), intake.Version)
 	if ok && known != nil {
 		found = known
 	} else if found, err = s.core.get(ctx, o); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/applied"
 	"github.com/kates-go/kates/internal/client/owners"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/intake"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -194,7 +194,7 @@ func (a *ownedApply) merge(ctx context.Context, o *object, w writeOptions, live 
 // knownUnchanged returns the object if applying it again certainly changes nothing.
 func (a *ownedApply) knownUnchanged(ctx context.Context, w *applied.Wanted) (Object, bool) {
 	streams := a.client.core.streams
-	known, _ := streams.Lookup(w.Resource, w.Key, stream.Version)
+	known, _ := streams.Lookup(w.Resource, w.Key, intake.Version)
 	switch {
 	case known == nil:
 		return nil, false
@@ -202,7 +202,7 @@ func (a *ownedApply) knownUnchanged(ctx context.Context, w *applied.Wanted) (Obj
 		return known, true
 	}
 	// An untyped watch is more likely to have the managed fields.
-	for _, part := range []stream.Part{stream.All, stream.Meta} {
+	for _, part := range []intake.Part{intake.All, intake.Meta} {
 		known, _ = streams.Lookup(w.Resource, w.Key, part)
 		if known != nil && len(known.GetManagedFields()) > 0 {
 			return known, a.holds(ctx, w, known, a.fullest(w, known))
@@ -242,7 +242,7 @@ func (a *ownedApply) fullest(w *applied.Wanted, now Object) Object {
 
 // knownAt returns the object as some watch has it, nil if none has it at that version.
 func (a *ownedApply) knownAt(w *applied.Wanted, version string) Object {
-	known, _ := a.client.core.streams.Lookup(w.Resource, w.Key, stream.Known)
+	known, _ := a.client.core.streams.Lookup(w.Resource, w.Key, intake.Known)
 	if known == nil || known.GetResourceVersion() != version {
 		return nil
 	}

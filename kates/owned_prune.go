@@ -11,7 +11,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/client/applied"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/intake"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -109,7 +109,7 @@ func (a *ownedApply) kinds(ctx context.Context) (all []objects.Resource) {
 
 // labelled returns the objects of a kind that have the label, from a running watch or the server.
 func (a *ownedApply) labelled(ctx context.Context, r objects.Resource) (all []Object, err error) {
-	if known, ok := a.client.core.streams.List(r, a.reach(), a.set.Selector(), stream.Meta); ok {
+	if known, ok := a.client.core.streams.List(r, a.reach(), a.set.Selector(), intake.Meta); ok {
 		return known, nil
 	}
 	listed, err := a.client.listOne(ctx, r, objects.Spec{Namespace: a.reach(), Selection: objects.Selection{Labels: a.set.Selector()}})

@@ -16,6 +16,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/patch"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/loops/fence"
 	objects "github.com/kates-go/kates/internal/object"
@@ -150,7 +151,7 @@ func isNil(v any) bool {
 // reply is the server's answer to a write, and what the answer tells about the object.
 type reply struct {
 	object *Unstructured // for the target; nil if the answer has none
-	stream.Outcome
+	intake.Outcome
 	// wrote is what was sent for a whole status, or a part of it; nil: the answer does not tell
 	// whether anything was dropped.
 	wrote *Unstructured
@@ -189,7 +190,7 @@ func (c *Client) answered(op operation, got *Unstructured, removed ...string) re
 	if got == nil {
 		return reply{unrelated: true}
 	}
-	return reply{object: got, Outcome: stream.Outcome{Write: written(op, got, removed...)}}
+	return reply{object: got, Outcome: intake.Outcome{Write: written(op, got, removed...)}}
 }
 
 // send does what all writes have in common: it reads the caller's value, sends the request, makes
@@ -314,7 +315,7 @@ func (c *Client) request(
 }
 
 // commit makes a write that has succeeded an own write.
-func (c *Client) commit(ctx context.Context, begun *stream.Write, o *object, out stream.Outcome) {
+func (c *Client) commit(ctx context.Context, begun *stream.Write, o *object, out intake.Outcome) {
 	if out.Key.Name == "" {
 		out.Key = o.key()
 	}

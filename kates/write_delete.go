@@ -15,7 +15,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/applied"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/intake"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -42,7 +42,7 @@ func (c *Client) delete(ctx context.Context, o *object, w writeOptions) (reply, 
 	case d.Object != nil:
 		return c.answered(opDelete, d.Object, removedBy(options)...), nil
 	}
-	a := reply{Outcome: stream.Outcome{Unknown: d.Unknown}}
+	a := reply{Outcome: intake.Outcome{Unknown: d.Unknown}}
 	a.UID = d.UID
 	return a, nil
 }
@@ -118,7 +118,7 @@ func (c *Client) deleteKnown(ctx context.Context, op operation, o *object, uid t
 		if err == nil || !c.core.server.outlived(ctx, o, uid, err) {
 			return r, err
 		}
-		return reply{Outcome: stream.Outcome{Unknown: true}}, nil
+		return reply{Outcome: intake.Outcome{Unknown: true}}, nil
 	})
 	return err
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/kates-go/kates/internal/client/conditions"
 	"github.com/kates-go/kates/internal/client/patch"
 	"github.com/kates-go/kates/internal/client/wire"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/loops/fence"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -352,7 +352,7 @@ func (c *Client) writeSubresource(ctx context.Context, op operation, resource an
 			return answer, nil
 		}
 		return reply{
-			object: got, Outcome: stream.Outcome{Unknown: true},
+			object: got, Outcome: intake.Outcome{Unknown: true},
 			unrelated: o.resource.Group == "" && o.resource.Resource == "serviceaccounts" && op.subresource == "token",
 		}, nil
 	})

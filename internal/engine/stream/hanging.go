@@ -22,11 +22,11 @@ type Step struct {
 func (s *Set) Steps() (all []Step) {
 	now := time.Now()
 	for _, st := range s.all() {
-		step := Step{Stream: st.key.resource}
-		if st.key.namespace != "" {
-			step.Stream += " in " + st.key.namespace
+		step := Step{Stream: st.Key.Resource}
+		if st.Key.Namespace != "" {
+			step.Stream += " in " + st.Key.Namespace
 		}
-		step.For, step.Doing = st.step.Look(now)
+		step.For, step.Doing = st.Step.Look(now)
 		all = append(all, step)
 	}
 	slices.SortFunc(all, func(a, b Step) int { return strings.Compare(a.Stream, b.Stream) })

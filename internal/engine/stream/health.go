@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -133,9 +134,9 @@ func (s *stream) well() bool {
 	return s.health.set(state, nil) && state == Synced
 }
 
-func (s *shape) logRecovered(recovered bool) {
+func (s *stream) logRecovered(recovered bool) {
 	if recovered {
-		s.config.Logger.V(1).Info("watching", "resource", s.key.resource, "namespace", s.key.namespace)
+		s.config.Logger.V(1).Info("watching", "resource", s.Key.Resource, "namespace", s.Key.Namespace)
 	}
 }
 
@@ -186,8 +187,8 @@ func grave(state State, err error, synced bool, listeners audience) bool {
 }
 
 // logFor returns the function that logs an error: as an error if it is grave, else as information.
-func (s *shape) logFor(grave bool) func(err error, what string) {
-	log := s.config.Logger.WithValues("resource", s.key.resource, "namespace", s.key.namespace)
+func (s *stream) logFor(grave bool) func(err error, what string) {
+	log := s.config.Logger.WithValues("resource", s.Key.Resource, "namespace", s.Key.Namespace)
 	if grave {
 		return func(err error, what string) { log.Error(err, what) }
 	}
@@ -254,9 +255,9 @@ func (l *Listener) Status() Status {
 	st := s.status()
 	st.Objects = l.count()
 	if l.narrow != nil {
-		st.Form = strings.TrimSpace(l.narrow.as.form.Word() + " of a wider watch")
-		if l.narrow.as.shard != "" {
-			st.Shard = shardNarrowed
+		st.Form = strings.TrimSpace(l.narrow.as.Form.Word() + " of a wider watch")
+		if l.narrow.as.Shard != "" {
+			st.Shard = intake.ShardNarrowed
 		}
 	}
 	return st
@@ -265,8 +266,8 @@ func (l *Listener) Status() Status {
 // status says how the stream stands. Called with mu held.
 func (s *stream) status() Status {
 	st := Status{
-		State: s.health.state, Since: s.health.since, Heard: s.health.heard, Form: s.formNow(),
-		Shard:      s.shardStatus(),
+		State: s.health.state, Since: s.health.since, Heard: s.health.heard, Form: s.FormNow(),
+		Shard:      s.ShardStatus(),
 		PositionRV: s.store.view.Position(),
 		Start:      s.progress.kept.start,
 		Pending:    s.store.view.Pending(), Restarts: s.health.restarts,

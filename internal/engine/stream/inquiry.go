@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -18,13 +19,13 @@ import (
 // says when it is asked for the object, once for all streams. Each stream asks for itself where
 // versions say nothing, or where the server does not let the client list without a selector. On an
 // error no stream shows the write.
-func (w *Write) told(ctx context.Context, o Outcome) (Outcome, error) {
+func (w *Write) told(ctx context.Context, o intake.Outcome) (intake.Outcome, error) {
 	s := w.set
 	if !o.Unknown {
 		return o, nil
 	}
 	s.mu.Lock()
-	streams := slices.DeleteFunc(s.over(w.resource.Storage), func(st *stream) bool { return !st.covers(o.Key) })
+	streams := slices.DeleteFunc(s.over(w.resource.Storage), func(st *stream) bool { return !st.Covers(o.Key) })
 	s.mu.Unlock()
 	if len(streams) == 0 {
 		return o, nil
@@ -39,7 +40,7 @@ func (w *Write) told(ctx context.Context, o Outcome) (Outcome, error) {
 		}
 		return o, fmt.Errorf("ask for %s %q: %w", w.resource.Resource, o.Key, err)
 	}
-	now := Outcome{Write: coherence.Write{Key: o.Key, UID: o.UID, Version: version}, found: object != nil}
+	now := intake.Outcome{Write: coherence.Write{Key: o.Key, UID: o.UID, Version: version}, Found: object != nil}
 	if object != nil {
 		now.UID, now.Version, now.Object = object.GetUID(), object.GetResourceVersion(), object
 	}
@@ -53,7 +54,7 @@ func (w *Write) told(ctx context.Context, o Outcome) (Outcome, error) {
 // what the server's lists look like, or with a source of its own.
 func (w *Write) asking(streams []*stream) source.Requests {
 	for _, st := range streams {
-		if st.resource.GroupVersionResource == w.resource.GroupVersionResource && st.key.form == object.Whole {
+		if st.Resource.GroupVersionResource == w.resource.GroupVersionResource && st.Key.Form == object.Whole {
 			all := st.requests
 			all.Selection = metav1.ListOptions{}
 			return all
@@ -72,10 +73,10 @@ func refuses(err error) bool {
 func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, by cause) error {
 	object, version, err := st.requests.Lookup(ctx, o.Key, o.Version)
 	if err != nil {
-		return fmt.Errorf("ask for %s %q: %w", st.key.resource, o.Key, err)
+		return fmt.Errorf("ask for %s %q: %w", st.Key.Resource, o.Key, err)
 	}
 	made := coherence.Write{Key: o.Key, UID: o.UID, Version: version}
-	if object != nil && st.matches(object) { // it was asked for what the alternatives have in common
+	if object != nil && st.Matches(object) { // it was asked for what the alternatives have in common
 		if object.GetResourceVersion() != o.Version {
 			by = delivered // others may have made it
 		}

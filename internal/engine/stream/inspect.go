@@ -64,8 +64,8 @@ func (s *Set) Inspect() []Inspection {
 func (s *stream) inspect(listeners int) Inspection {
 	per := s.perObject()
 	in := Inspection{
-		ID: s.tally.id, Resource: s.resource, Namespace: s.key.namespace, Labels: s.key.labels, Fields: s.key.fields,
-		AnyOf: s.key.anyOf, ShardSelector: s.selector.Shard.String(),
+		ID: s.tally.id, Resource: s.Resource, Namespace: s.Key.Namespace, Labels: s.Key.Labels, Fields: s.Key.Fields,
+		AnyOf: s.Key.AnyOf, ShardSelector: s.Selector.Shard.String(),
 		Listeners: listeners, Listing: int(s.tally.listed.Load()),
 		Events: s.tally.events.Load(), Bookmarks: s.tally.bookmarks.Load(), Undecodable: s.tally.undecodable.Load(),
 		Lists: counted(listReasons[:], s.tally.lists[:]), Watches: counted(watchReasons[:], s.tally.watches[:]),

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -209,27 +210,27 @@ func (l *Listener) Each(namespace string, f func(object.Key, object.Object)) {
 
 // Covers reports whether an object of that name can be among those that the listener sees.
 func (l *Listener) Covers(key object.Key) bool {
-	if n := l.narrow; n != nil && (n.name != "" && n.name != key.Name || n.as.namespace != "" && n.as.namespace != key.Namespace) {
+	if n := l.narrow; n != nil && (n.name != "" && n.name != key.Name || n.as.Namespace != "" && n.as.Namespace != key.Namespace) {
 		return false
 	}
-	return l.stream.covers(key)
+	return l.stream.Covers(key)
 }
 
 // Namespace is that of the objects, "" for all.
 func (l *Listener) Namespace() string {
 	if l.narrow != nil {
-		return l.narrow.as.namespace
+		return l.narrow.as.Namespace
 	}
-	return l.stream.key.namespace
+	return l.stream.Key.Namespace
 }
 
 // Storage names the stored resource, see [object.Resource].
-func (l *Listener) Storage() string { return l.stream.resource.Storage }
+func (l *Listener) Storage() string { return l.stream.Resource.Storage }
 
 // ID tells streams apart, and the parts of one that narrow listeners see.
 type ID struct {
 	stream *stream
-	part   streamKey // zero: all of it
+	part   intake.Key // zero: all of it
 }
 
 // Stream is the stream that the listener has joined, or the part of it.

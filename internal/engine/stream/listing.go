@@ -130,7 +130,7 @@ func (l listing) initial(e source.Event) (rv string, err error) {
 		}
 		return e.RV, nil
 	case watch.Deleted:
-		o, err := l.stream.objectOf(e.Object)
+		o, err := l.stream.Checked(e.Object)
 		if err == nil {
 			l.remove(object.KeyOf(o), o)
 		}
@@ -178,7 +178,7 @@ type listing struct {
 // begin starts a listing. The one before is given up.
 func (s *stream) begin(newHistory bool) listing {
 	s.listing(0)
-	s.sharding.begin()
+	s.ListBegins()
 	return listing{
 		stream: s, objects: make(map[object.Key]object.Object), namesakes: &namesakes{}, compared: make(map[object.Key]comparison),
 		newHistory: newHistory, others: s.set.otherShares(s),
@@ -187,15 +187,15 @@ func (s *stream) begin(newHistory bool) listing {
 
 // put takes in an item of the list.
 func (l listing) put(item runtime.Object) error {
-	l.stream.step.Begin()
-	defer l.stream.step.End()
-	o, err := l.stream.objectOf(item)
+	l.stream.Step.Begin()
+	defer l.stream.Step.End()
+	o, err := l.stream.Checked(item)
 	if err != nil {
 		return err
 	}
 	key := object.KeyOf(o)
 	before, again := l.objects[key]
-	if !l.stream.matches(o) {
+	if !l.stream.Matches(o) {
 		if again && !l.paged { // a streamed list brings the version with which it leaves the query
 			l.remove(key, o)
 		}
@@ -211,7 +211,7 @@ func (l listing) put(item runtime.Object) error {
 		l.stream.tally.taken(made)
 		l.objects[key] = l.namesakes.add(key, before, made)
 	default:
-		now := l.stream.again(o, held)
+		now := l.stream.ReuseIfEqual(o, held)
 		l.objects[key] = l.namesakes.add(key, before, now) // what is held already is not held twice
 		if now != held {
 			l.compared[key] = comparison{with: held}

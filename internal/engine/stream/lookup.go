@@ -5,22 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/object"
-)
-
-// Part is how much of an object is wanted.
-type Part int
-
-const (
-	// All of it, as the server sends it.
-	All Part = iota
-	// Known is all fields that the Go type of its kind has, or more. The managedFields may be
-	// left out.
-	Known
-	// Meta is its kind and its metadata. The managedFields may be left out.
-	Meta
-	// Version is its UID and its resource version. No transform may change them.
-	Version
+	"github.com/kates-go/kates/internal/object/project"
 )
 
 // Lookup returns the newest version of one object that the streams of exactly this resource
@@ -30,7 +17,7 @@ const (
 // known is false where the streams cannot tell, also where a stream that has too little of its
 // objects has shown a newer version: then only the server can say. A known object that is nil
 // does not exist at the version that a stream without selectors has reached.
-func (s *Set) Lookup(r object.Resource, key object.Key, part Part) (o object.Object, known bool) {
+func (s *Set) Lookup(r object.Resource, key object.Key, part intake.Part) (o object.Object, known bool) {
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
@@ -41,7 +28,7 @@ func (s *Set) Lookup(r object.Resource, key object.Key, part Part) (o object.Obj
 	var as string            // at this version
 	var newest object.Object // in any form
 	for _, st := range s.serving(r) {
-		if !st.covers(key) {
+		if !st.Covers(key) {
 			continue
 		}
 		e := st.entry(key)
@@ -49,10 +36,10 @@ func (s *Set) Lookup(r object.Resource, key object.Key, part Part) (o object.Obj
 		case e.givenUp:
 		case e.shown != nil:
 			newest = object.Newer(newest, e.shown)
-			if object.Fault(e.shown) == nil && st.holdsPart(part) {
+			if object.Fault(e.shown) == nil && st.HoldsPart(part) {
 				o = object.Newer(o, e.shown)
 			}
-		case e.synced && st.whole():
+		case e.synced && st.Whole():
 			absent, as = true, coherence.Newest(as, e.shownRV)
 		}
 	}
@@ -71,9 +58,9 @@ func (s *Set) Lookup(r object.Resource, key object.Key, part Part) (o object.Obj
 // that has all of them with at least that part of each. ok is false if there is no such stream,
 // or if one of its objects did not decode: then nobody knows whether it is selected. The objects
 // are shared, in no particular order. It takes time in the number of objects of the stream.
-func (s *Set) List(r object.Resource, namespace string, selector labels.Selector, part Part) (found []object.Object, ok bool) {
+func (s *Set) List(r object.Resource, namespace string, selector labels.Selector, part intake.Part) (found []object.Object, ok bool) {
 	for _, st := range s.serving(r) {
-		if st.key.namespace != "" && st.key.namespace != namespace || !st.whole() || !st.holdsPart(part) {
+		if st.Key.Namespace != "" && st.Key.Namespace != namespace || !st.Whole() || !st.HoldsPart(part) {
 			continue
 		}
 		st.mu.Lock()
@@ -101,7 +88,7 @@ func (s *Set) List(r object.Resource, namespace string, selector labels.Selector
 
 // Holds reports whether the object of that UID is known to some stream of the resource.
 func (s *Set) Holds(r object.Resource, key object.Key, uid types.UID) bool {
-	o, known := s.Lookup(r, key, Version)
+	o, known := s.Lookup(r, key, intake.Version)
 	return known && o != nil && o.GetUID() == uid
 }
 
@@ -110,24 +97,11 @@ func (s *Set) serving(r object.Resource) (found []*stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, st := range s.over(r.Storage) {
-		if st.resource.Serves(r) {
+		if st.Resource.Serves(r) {
 			found = append(found, st)
 		}
 	}
 	return found
-}
-
-// holdsPart reports whether the stream has at least that part of its objects.
-func (s *shape) holdsPart(part Part) bool {
-	switch part {
-	case Version:
-		return true
-	case Meta:
-		return s.holdsAll()
-	case Known:
-		return s.holdsAll() && s.key.form != object.Metadata
-	}
-	return s.holdsAll() && s.key.form == object.Whole
 }
 
 // entry is what a stream has of one key, at one moment.
@@ -165,7 +139,7 @@ func (s *Set) Newest(r object.Resource, key object.Key, has func(object.Object) 
 	var found, newest object.Object
 	var absentRV string
 	for _, st := range s.serving(r) {
-		if !st.covers(key) {
+		if !st.Covers(key) {
 			continue
 		}
 		e := st.entry(key)
@@ -173,13 +147,13 @@ func (s *Set) Newest(r object.Resource, key object.Key, has func(object.Object) 
 		case e.givenUp:
 			return nil
 		case e.shown == nil:
-			if e.synced && st.whole() {
+			if e.synced && st.Whole() {
 				absentRV = coherence.Newest(absentRV, e.shownRV)
 			}
 			continue
 		}
 		newest = object.Newer(newest, e.shown)
-		if st.holdsForm() && object.Fault(e.shown) == nil && has(object.Bare(e.shown)) {
+		if st.HoldsForm() && object.Fault(e.shown) == nil && has(object.Bare(e.shown)) {
 			found = object.Newer(found, e.shown)
 		}
 	}
@@ -190,4 +164,24 @@ func (s *Set) Newest(r object.Resource, key object.Key, has func(object.Object) 
 		return nil
 	}
 	return object.Bare(found)
+}
+
+// Partly returns in words what a stream of a resource holds of an object, if it holds only some
+// fields of it, and not that at a path. It is empty if there is no such stream.
+func (s *Set) Partly(r object.Resource, key object.Key, path ...string) string {
+	if !r.Namespaced {
+		key.Namespace = ""
+	}
+	for _, st := range s.serving(r) {
+		if !st.Covers(key) {
+			continue
+		}
+		if st.Keep != nil && !st.Keep.Holds(path...) {
+			return st.Keep.String()
+		}
+		if p, projects := st.Key.Form.Projection(); projects && !project.Has(p.Into, path...) {
+			return "the fields of " + p.Into.String()
+		}
+	}
+	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -20,8 +21,8 @@ const narrowMost = 64
 // selects can be judged here for certain, by labels, name and namespace. Objects that others name
 // have streams of their own: they may be many, and each listener costs the stream something.
 type narrow struct {
-	as       streamKey // the stream that the listener would have of its own
-	name     string    // the only name that is selected; "" for all
+	as       intake.Key // the stream that the listener would have of its own
+	name     string     // the only name that is selected; "" for all
 	selector object.Judge
 	kind     schema.GroupVersionKind
 	// short, if not nil, has the metadata of each object as it was handed out last: one version is
@@ -34,7 +35,7 @@ type shortened struct{ of, as object.Object }
 
 // wider returns a stream that can serve what a key's own stream would, and how; nil if there is
 // none. Called with mu held.
-func (s *Set) wider(r object.Resource, spec object.Spec, key streamKey, o ListenOptions) (*stream, *narrow) {
+func (s *Set) wider(r object.Resource, spec object.Spec, key intake.Key, o ListenOptions) (*stream, *narrow) {
 	if !s.config.Share || o.Apart || spec.Transform != nil || !judges(spec) {
 		return nil, nil
 	}
@@ -43,7 +44,7 @@ func (s *Set) wider(r object.Resource, spec object.Spec, key streamKey, o Listen
 			continue
 		}
 		n := &narrow{as: key, name: spec.OnlyName(), selector: object.NewJudge(r, spec), kind: r.Kind}
-		if key.form != st.key.form {
+		if key.Form != st.Key.Form {
 			n.short = make(map[object.Key]shortened)
 		}
 		return st, n
@@ -67,11 +68,11 @@ func ofMetadata(r fields.Requirement) bool {
 }
 
 // contains reports whether the stream has every object of another one, with as much of it.
-func (s *shape) contains(key streamKey) bool {
-	return s.whole() && s.transform == nil && s.keep == nil && s.key.resource == key.resource &&
-		s.key.kind == key.kind && s.key.namespaced == key.namespaced &&
-		(s.key.namespace == "" || s.key.namespace == key.namespace) &&
-		(s.key.form == key.form || key.form == object.Metadata && !s.key.form.Projects())
+func (s *stream) contains(key intake.Key) bool {
+	return s.Whole() && s.Transform == nil && s.Keep == nil && s.Key.Resource == key.Resource &&
+		s.Key.Kind == key.Kind && s.Key.Namespaced == key.Namespaced &&
+		(s.Key.Namespace == "" || s.Key.Namespace == key.Namespace) &&
+		(s.Key.Form == key.Form || key.Form == object.Metadata && !s.Key.Form.Projects())
 }
 
 // serves reports whether the stream can take another narrow listener: it has its objects, and no
@@ -95,7 +96,7 @@ func (n *narrow) in(o object.Object) bool {
 	switch {
 	case n == nil || o == nil:
 		return o != nil
-	case n.as.namespace != "" && o.GetNamespace() != n.as.namespace:
+	case n.as.Namespace != "" && o.GetNamespace() != n.as.Namespace:
 		return false
 	}
 	return n.selector.ByMetadata(o)

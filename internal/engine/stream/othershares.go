@@ -11,7 +11,7 @@ func (s *Set) otherShares(of *stream) (all []*stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, st := range s.streams {
-		if key.shard = of.key.shard; key == of.key && st != of {
+		if key.Shard = of.Key.Shard; key == of.Key && st != of {
 			all = append(all, st)
 		}
 	}
@@ -25,9 +25,9 @@ func (l listing) made(o, held object.Object) object.Object {
 	if !l.newHistory {
 		for _, st := range l.others {
 			if theirs, same := st.has(o); same {
-				return l.stream.again(o, theirs)
+				return l.stream.ReuseIfEqual(o, theirs)
 			}
 		}
 	}
-	return l.stream.made(o, held)
+	return l.stream.TransformNew(o, held)
 }

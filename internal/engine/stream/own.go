@@ -83,7 +83,7 @@ func (s *stream) land(key object.Key, w *coherence.Write) {
 // record takes in an own write, its content as this stream holds it. It returns false where the
 // server has to be asked instead.
 func (s *stream) record(w coherence.Write, by cause) bool {
-	floor := s.set.floor(s.resource.Storage)
+	floor := s.set.floor(s.Resource.Storage)
 	s.mu.Lock()
 	before := s.store.read(w.Key)
 	if o, ok := w.Object.(object.Object); ok {

@@ -34,8 +34,8 @@ type Moment struct {
 
 // String names the stream: what it watches.
 func (id ID) String() string {
-	k := id.stream.key
-	return k.resource + " " + k.namespace + " " + k.labels + " " + k.fields
+	k := id.stream.Key
+	return k.Resource + " " + k.Namespace + " " + k.Labels + " " + k.Fields
 }
 
 // Reach lets tests do something at a point. No lock is held there. In production it is a

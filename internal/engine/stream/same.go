@@ -11,19 +11,6 @@ type comparison struct {
 	same bool
 }
 
-// again returns what the stream holds of an item of a list, whose version it holds already: the
-// held object where that has the same content, and else what is made of the item. Called without
-// locks.
-func (s *shape) again(o, held object.Object) object.Object {
-	if s.transform == nil && s.is(o) && object.Alike(o, held) {
-		return held
-	}
-	if made := s.made(o, held); !object.Alike(made, held) {
-		return made
-	}
-	return held
-}
-
 // compare compares the items of a list that may be of a new history with what the stream holds of
 // the same versions: the history may turn out to be the same. Called without locks.
 func (l listing) compare() {
@@ -52,4 +39,26 @@ func (s *store) listed(shown, o object.Object, c comparison) object.Object {
 		return shown
 	}
 	return o
+}
+
+// prepare makes of an object from the server what the stream holds: in the stream's form, and
+// transformed. Nobody else has the object. Called without locks.
+func (s *stream) prepare(o object.Object) object.Object {
+	if s.Transform == nil && s.Key.Form == object.Whole {
+		return o
+	}
+	held, same := s.has(o)
+	if same {
+		return held // once per version: only lists are compared
+	}
+	return s.TransformNew(o, held)
+}
+
+// has returns what the stream holds of an object, nil if nothing, and whether it is of this very
+// version.
+func (s *stream) has(o object.Object) (held object.Object, same bool) {
+	key := object.KeyOf(o)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.version(key, o)
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/source"
 )
 
@@ -17,7 +18,7 @@ type saver struct {
 	ctx  context.Context // ends some time after the set's: what is being written is finished
 	stop context.CancelFunc
 	// Of the goroutine, and of last after its end:
-	streams map[streamKey]*saving
+	streams map[intake.Key]*saving
 }
 
 // lastMost is how long the writing of all streams may take when the set is closed.
@@ -29,7 +30,7 @@ func newSaver(s *Set) *saver {
 		return nil
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	return &saver{set: s, ctx: ctx, stop: stop, streams: make(map[streamKey]*saving)}
+	return &saver{set: s, ctx: ctx, stop: stop, streams: make(map[intake.Key]*saving)}
 }
 
 // run writes streams until the set is closed.
@@ -86,10 +87,10 @@ func (s *saver) round() {
 
 // saving returns what writes a stream. A stream that takes the place of another one begins anew.
 func (s *saver) saving(st *stream) *saving {
-	one := s.streams[st.key]
+	one := s.streams[st.Key]
 	if one == nil || one.stream != st {
 		one = &saving{stream: st}
-		s.streams[st.key] = one
+		s.streams[st.Key] = one
 	}
 	return one
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/base/watchdog"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -35,9 +36,9 @@ type Set struct {
 	mu      lockorder.Mutex[lockorder.StreamSet]
 	closed  bool
 	journal coherence.Journal
-	streams map[streamKey]*stream
+	streams map[intake.Key]*stream
 	users   map[User]struct{}
-	ended   map[streamKey]*stream // that the saver has not written yet
+	ended   map[intake.Key]*stream // that the saver has not written yet
 }
 
 // User is who reads streams of a set for longer than a call.
@@ -61,9 +62,9 @@ func New(c Config) *Set {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Set{
 		config: c.withDefaults(), ctx: ctx, cancel: cancel, room: newRoom(c.ObjectsMax),
-		streams: make(map[streamKey]*stream),
+		streams: make(map[intake.Key]*stream),
 		users:   make(map[User]struct{}),
-		ended:   make(map[streamKey]*stream),
+		ended:   make(map[intake.Key]*stream),
 	}
 	if s.saver = newSaver(s); s.saver != nil {
 		s.tasks.Go(s.saver.run)
@@ -131,7 +132,7 @@ func (s *Set) Join(r object.Resource, spec object.Spec, o ListenOptions) (*Liste
 	if err := object.Unjudged(r, spec); err != nil {
 		return nil, err
 	}
-	key := keyOf(r, spec)
+	key := intake.KeyOf(r, spec)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st, part := s.streams[key], (*narrow)(nil)
@@ -140,7 +141,7 @@ func (s *Set) Join(r object.Resource, spec object.Spec, o ListenOptions) (*Liste
 	}
 	if st == nil && !s.closed {
 		s.mu.Unlock() // the configuration's function is not called under a lock
-		fresh := newStream(s, newShape(r, spec, key, &s.config))
+		fresh := newStream(s, intake.New(r, spec, key, s.config.Source))
 		s.mu.Lock()
 		if st = s.streams[key]; st == nil { // nobody else has added it meanwhile
 			st = fresh
@@ -149,7 +150,7 @@ func (s *Set) Join(r object.Resource, spec object.Spec, o ListenOptions) (*Liste
 	if s.closed {
 		return nil, ErrClosed
 	}
-	s.streams[st.key] = st
+	s.streams[st.Key] = st
 	st.use.listeners++
 	l := st.join(part, o)
 	if st.use.stop == nil { // started last: it is known by now who listens
@@ -189,11 +190,11 @@ func (s *Set) release(st *stream) {
 
 // drop ends a stream that nobody uses. Called with mu held.
 func (s *Set) drop(st *stream) {
-	if s.streams[st.key] == st {
-		delete(s.streams, st.key)
+	if s.streams[st.Key] == st {
+		delete(s.streams, st.Key)
 		st.use.stop()
 		if s.saver != nil && st.keepable() == nil {
-			s.ended[st.key] = st
+			s.ended[st.Key] = st
 		}
 	}
 }
@@ -209,14 +210,14 @@ func (s *Set) floor(storage string) string {
 // a backup.
 func (s *Set) restored(st *stream, rv string) {
 	s.mu.Lock()
-	s.journal.Lower(st.resource.Storage)
+	s.journal.Lower(st.Resource.Storage)
 	s.mu.Unlock()
 	s.wentBack(st, rv)
 }
 
 func (s *Set) wentBack(st *stream, rv string) {
 	s.config.Logger.Error(nil, "the server's history went back: restored from a backup? starting anew",
-		"resource", st.key.resource, "version", rv)
+		"resource", st.Key.Resource, "version", rv)
 }
 
 // WentBack notes that the listener's stream has begun in a history that lacks what another stream
@@ -237,7 +238,7 @@ func (s *Set) all() []*stream {
 // over returns the streams over one stored resource. Called with mu held.
 func (s *Set) over(storage string) (found []*stream) {
 	for _, st := range s.streams {
-		if st.resource.Storage == storage {
+		if st.Resource.Storage == storage {
 			found = append(found, st)
 		}
 	}
@@ -273,14 +274,14 @@ func (s *Set) Horizon() map[string]string {
 	newest := make(map[string]string)
 	for _, st := range s.streams {
 		streams = append(streams, st)
-		newest[st.resource.Storage] = s.journal.Floor(st.resource.Storage)
+		newest[st.Resource.Storage] = s.journal.Floor(st.Resource.Storage)
 	}
 	s.mu.Unlock()
 	for _, st := range streams {
 		st.mu.Lock()
 		position := st.store.view.Position()
 		st.mu.Unlock()
-		newest[st.resource.Storage] = coherence.Newest(newest[st.resource.Storage], position)
+		newest[st.Resource.Storage] = coherence.Newest(newest[st.Resource.Storage], position)
 	}
 	return newest
 }

@@ -7,6 +7,9 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
+// theSignal is what a stream's step runs meanwhile.
+var theSignal = "the function that judges what is worth a signal"
+
 // waking returns what is to be run, without locks, for a change that may be worth a signal. Called
 // with the stream's lock held.
 func (l *Listener) waking(key object.Key, before, after object.Object) func() {
@@ -39,12 +42,12 @@ func (l *Listener) worth(before, after object.Object) (yes bool) {
 		}
 		return nil
 	}
-	l.stream.step.Do(&theSignal)
-	defer l.stream.step.Do(nil)
+	l.stream.Step.Do(&theSignal)
+	defer l.stream.Step.Do(nil)
 	_ = guard.Handle(ask, func(p *guard.Panic) error {
 		yes = true
 		l.stream.config.Logger.Error(fmt.Errorf("%v", p.Value), "the function that judges what is worth a signal panicked",
-			"resource", l.stream.key.resource, "stack", string(p.Stack))
+			"resource", l.stream.Key.Resource, "stack", string(p.Stack))
 		return nil
 	})
 	return yes

@@ -49,7 +49,7 @@ func (s Staging) Put(o object.Object, newHistory bool) (object.Object, error) {
 }
 
 // Matches reports whether an object that the server sends is in the stream's query.
-func (s Staging) Matches(o object.Object) bool { return s.l.stream.matches(o) }
+func (s Staging) Matches(o object.Object) bool { return s.l.stream.Matches(o) }
 
 // OwnWrite takes in a write of this client.
 func (s Staging) OwnWrite(w coherence.Write) bool {

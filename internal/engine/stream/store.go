@@ -1,6 +1,8 @@
 package stream
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
@@ -15,11 +17,11 @@ type store struct {
 	view      *coherence.View
 }
 
-func newStore(s *shape) store {
+func newStore(hold time.Duration, whole bool) store {
 	return store{
 		objects: make(map[object.Key]object.Object), namesakes: &namesakes{},
 		view: coherence.NewView(coherence.Options{
-			Same: object.SameUnversioned, Hold: s.config.Hold, Whole: s.whole(),
+			Same: object.SameUnversioned, Hold: hold, Whole: whole,
 		}),
 	}
 }

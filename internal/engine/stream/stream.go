@@ -1,15 +1,18 @@
 package stream
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -19,8 +22,9 @@ import (
 //
 // mu is held for moments only: never while a request is under way or a user's function runs.
 type stream struct {
-	shape
+	intake.Intake
 	set       *Set
+	config    *Config // of the set
 	requests  source.Requests
 	reflector *reflector
 	use       use // guarded by the set's lock
@@ -67,9 +71,9 @@ func (p *progress) deletion(positionRV string) int64 {
 	return p.unversioned
 }
 
-func newStream(set *Set, s shape) *stream {
+func newStream(set *Set, s intake.Intake) *stream {
 	st := &stream{
-		shape: s, set: set, store: newStore(&s),
+		Intake: s, set: set, config: &set.config, store: newStore(set.config.Hold, s.Whole()),
 		listeners: make(audience),
 		waiters:   make(waiters),
 		done:      make(chan struct{}),
@@ -78,13 +82,13 @@ func newStream(set *Set, s shape) *stream {
 	st.health.since = time.Now()
 	st.tally.id = streamIDs.Add(1)
 	st.requests = source.Requests{
-		Source: s.source, Resource: s.key.resource, Namespace: s.key.namespace,
-		Selection: metav1.ListOptions{LabelSelector: s.key.labels, FieldSelector: s.key.fields, ShardSelector: s.selector.Shard.String()},
+		Source: s.Source, Resource: s.Key.Resource, Namespace: s.Key.Namespace,
+		Selection: metav1.ListOptions{LabelSelector: s.Key.Labels, FieldSelector: s.Key.Fields, ShardSelector: s.Selector.Shard.String()},
 	}
-	st.reflector = newReflector(st, st.requests, s.config)
-	st.reflector.step = s.step
+	st.reflector = newReflector(st, st.requests, st.config)
+	st.reflector.step = s.Step
 	st.reflector.tally = &st.tally
-	if s.config.Warm != nil {
+	if st.config.Warm != nil {
 		st.reflector.first = st
 	}
 	return st
@@ -100,14 +104,14 @@ func (s *stream) position() string {
 // floor is the version that no list may be older than: that of the newest own write, and the
 // position.
 func (s *stream) floor() string {
-	written := s.set.floor(s.resource.Storage)
+	written := s.set.floor(s.Resource.Storage)
 	return coherence.Newest(s.position(), written)
 }
 
 // event takes in a live event of the watch. An error means that the watch cannot go on: that there
 // is no room for the object, or that no server should send it.
 func (s *stream) event(item runtime.Object, deleted bool) error {
-	o, err := s.objectOf(item)
+	o, err := s.Checked(item)
 	if err != nil {
 		return err
 	}
@@ -115,7 +119,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 		return source.Garbled{Cause: err}
 	}
 	key := object.KeyOf(o)
-	in := !deleted && s.matches(o)
+	in := !deleted && s.Matches(o)
 	if in {
 		o = s.prepare(o)
 		s.tally.taken(o)
@@ -272,4 +276,28 @@ func run(wake []func()) {
 	for _, f := range wake {
 		f()
 	}
+}
+
+// lost reports whether err makes it certain that there is nothing left to watch. It may ask the
+// server.
+func (s *stream) lost(ctx context.Context, err error) bool {
+	suspect := object.Misplaced(err) || apierrors.IsForbidden(err) && s.Key.Namespace != ""
+	if s.config.Gone == nil || !suspect {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, source.OpenTimeout)
+	defer cancel()
+	return s.config.Gone(ctx, s.Resource, s.Key.Namespace, err)
+}
+
+// unversioned says why an event or a bookmark with that version cannot be placed, if this server's
+// versions can be compared.
+func (s *stream) unversioned(what, rv string) error {
+	if coherence.Comparable(rv) || !coherence.Comparable(s.position()) {
+		return nil
+	}
+	if rv == "" {
+		return fmt.Errorf("%s without a version", what)
+	}
+	return fmt.Errorf("%s at version %q, which is no version", what, object.Brief(rv))
 }

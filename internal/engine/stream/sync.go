@@ -108,13 +108,13 @@ func (s syncing) upTo(ctx context.Context, rv string) (listRV string, err error)
 	}()
 	target, err := s.goalAt(ctx, rv, news)
 	if err != nil {
-		return "", fmt.Errorf("sync %s: %w", s.key.resource, err)
+		return "", fmt.Errorf("sync %s: %w", s.Key.Resource, err)
 	}
 	for !s.reached(target) {
 		select {
 		case <-news:
 		case <-ctx.Done():
-			return "", fmt.Errorf("sync %s: %w", s.key.resource, ctx.Err())
+			return "", fmt.Errorf("sync %s: %w", s.Key.Resource, ctx.Err())
 		case <-s.done:
 			if s.set.ctx.Err() != nil {
 				return "", ErrClosed
@@ -173,8 +173,8 @@ func (s syncing) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, er
 
 // note adds an item of the server's list to a goal.
 func (s syncing) note(g *goal, item runtime.Object) {
-	o, err := s.objectOf(item)
-	if err != nil || !s.matches(o) {
+	o, err := s.Checked(item)
+	if err != nil || !s.Matches(o) {
 		return
 	}
 	key := object.KeyOf(o)

@@ -68,33 +68,33 @@ const (
 )
 
 // keepable says why a stream is not kept; nil if it is.
-func (s *shape) keepable() error {
+func (s *stream) keepable() error {
 	w := s.config.Warm
-	_, isClock := s.source.(source.Clock) // its versions end with this process
+	_, isClock := s.Source.(source.Clock) // its versions end with this process
 	switch {
 	case isClock:
 		return fromContents
-	case s.transform != nil:
+	case s.Transform != nil:
 		return transforms
-	case w.Codec.Key == nil && secret.Resource(s.resource.Group, s.resource.GroupVersionResource.Resource):
+	case w.Codec.Key == nil && secret.Resource(s.Resource.Group, s.Resource.GroupVersionResource.Resource):
 		return ofSecrets
-	case s.packer == nil:
+	case s.Packer == nil:
 		return unpackable
 	}
 	return nil
 }
 
 // identity is what the files of the stream say of themselves, for objects from an origin.
-func (s *shape) fileIdentity(from warm.Origin) warm.Identity {
-	form := string(s.key.form)
-	if p, ok := s.key.form.Projection(); ok {
+func (s *stream) fileIdentity(from warm.Origin) warm.Identity {
+	form := string(s.Key.Form)
+	if p, ok := s.Key.Form.Projection(); ok {
 		form = fmt.Sprintf("%s %s %+v", object.Fields, warm.TypeOf(p.Into), p.Beside)
 	}
 	return warm.Identity{
-		Format: warm.Format, Origin: from, Packing: s.packer.Packing(),
+		Format: warm.Format, Origin: from, Packing: s.Packer.Packing(),
 		Query: warm.Query{
-			Resource: s.key.resource, Kind: s.resource.Kind.String(), Storage: s.resource.Storage,
-			Namespace: s.key.namespace, Labels: s.key.labels, Fields: s.key.fields, AnyOf: s.key.anyOf, Shard: s.key.shard, Form: form,
+			Resource: s.Key.Resource, Kind: s.Resource.Kind.String(), Storage: s.Resource.Storage,
+			Namespace: s.Key.Namespace, Labels: s.Key.Labels, Fields: s.Key.Fields, AnyOf: s.Key.AnyOf, Shard: s.Key.Shard, Form: form,
 		},
 	}
 }
@@ -111,7 +111,7 @@ func (s *stream) askOrigin(ctx context.Context) (from warm.Origin, err error) {
 	lists := s.progress.kept.lists
 	s.progress.kept.asked = warm.Origin{}
 	s.mu.Unlock()
-	from, err = s.config.Warm.Origin(ctx, s.resource)
+	from, err = s.config.Warm.Origin(ctx, s.Resource)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil && lists == s.progress.kept.lists { // else the connection is another one by now
@@ -148,11 +148,11 @@ func (s *stream) started(why error) {
 	if how == before {
 		return // it was tried again
 	}
-	log := s.config.Logger.WithValues("resource", s.key.resource, "namespace", s.key.namespace)
+	log := s.config.Logger.WithValues("resource", s.Key.Resource, "namespace", s.Key.Namespace)
 	switch {
 	case why == nil:
 		log.V(1).Info("started from what was kept")
-	case errors.Is(why, noFile), errors.Is(why, fromContents), s.transform != nil:
+	case errors.Is(why, noFile), errors.Is(why, fromContents), s.Transform != nil:
 		log.V(1).Info("starting with a list", "why", why.Error())
 	default:
 		log.Info("starting with a list, and not from what was kept", "why", why.Error())

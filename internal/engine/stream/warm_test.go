@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/base/shardrange"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -49,7 +50,7 @@ func filesOf(change func(*object.Resource, *object.Spec)) warm.Identity {
 	if change != nil {
 		change(&r, &spec)
 	}
-	s := &shape{key: keyOf(r, spec), resource: r, packer: packing("packed")}
+	s := &stream{Intake: intake.Intake{Key: intake.KeyOf(r, spec), Resource: r, Packer: packing("packed")}}
 	return s.fileIdentity(warm.Origin{Cluster: "c"})
 }
 

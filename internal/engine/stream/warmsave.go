@@ -52,7 +52,7 @@ func (s *saving) save(ctx context.Context, now time.Time) {
 	if text := err.Error(); text != s.failed {
 		s.failed = text
 		s.config.Logger.Info("cannot keep what is watched for the next start, will keep trying",
-			"resource", s.key.resource, "namespace", s.key.namespace, "err", text)
+			"resource", s.Key.Resource, "namespace", s.Key.Namespace, "err", text)
 	}
 }
 
@@ -218,7 +218,7 @@ func (s *saving) put(w *warm.Writer, o object.Object) error {
 	if object.Fault(o) != nil {
 		return errInvalid
 	}
-	raw, err := s.packer.Pack(o)
+	raw, err := s.Packer.Pack(o)
 	if err != nil {
 		return fmt.Errorf("pack %q: %w", object.KeyOf(o), err)
 	}

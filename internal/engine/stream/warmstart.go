@@ -198,7 +198,7 @@ func (w *warmStart) unpack(chunk *warm.Chunk) (all []unpacked, err error) {
 			all = append(all, unpacked{gone: object.Key{Namespace: r.Namespace, Name: r.Name}})
 			return nil
 		}
-		o, err := w.packer.Unpack(r.Raw)
+		o, err := w.Packer.Unpack(r.Raw)
 		if err == nil && object.Fault(o) != nil {
 			err = errors.New("an object does not decode")
 		}
@@ -292,7 +292,7 @@ func (w *warmStart) newest(ctx context.Context, p *present) (err error) {
 	if p.now, err = w.requests.Newest(ctx); err != nil {
 		return err
 	}
-	if !w.whole() {
+	if !w.Whole() {
 		p.now.Objects = -1 // the server counts what is not selected, too
 	}
 	switch rv := p.now.RV; {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -32,7 +33,7 @@ func (s *Set) Begin(r object.Resource, key object.Key) *Write {
 	}
 	w.begun = make(map[*stream]*coherence.Write)
 	for _, st := range s.over(r.Storage) {
-		if st.covers(key) {
+		if st.Covers(key) {
 			st.takeOff(key)
 			w.begun[st] = nil
 		}
@@ -53,22 +54,13 @@ func (w *Write) land(done *coherence.Write) {
 	w.begun = nil
 }
 
-// Outcome is what the server's answer to a write tells.
-type Outcome struct {
-	coherence.Write
-	// Unknown: the answer does not tell what became of the object (rule 6): the server is asked.
-	Unknown bool
-	// found: the object is as the server had it when it was asked. Others may have made it so.
-	found bool
-}
-
 // Commit takes in a write that has succeeded: from now on every reading of every stream shows it.
 // Streams that cannot judge the answer (another version of the resource, a field that
-// [object.Resource.Field] does not read) ask the server for the object as they would show it: one request
-// each, under ctx. If the answer tells nothing at all, one request comes before these. Where that
-// fails the error says so; the write has succeeded nonetheless, and the watch will bring it: until
-// then no stream shows it.
-func (w *Write) Commit(ctx context.Context, o Outcome) error {
+// [object.Resource.Field] does not read) ask the server for the object as they would show it: one
+// request each, under ctx. If the answer tells nothing at all, one request comes before these.
+// Where that fails the error says so; the write has succeeded nonetheless, and the watch will
+// bring it: until then no stream shows it.
+func (w *Write) Commit(ctx context.Context, o intake.Outcome) error {
 	s := w.set
 	if !w.resource.Namespaced {
 		o.Key.Namespace = ""
@@ -82,14 +74,14 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	s.journal.Commit(w.resource.Storage, o.Write)
 	streams := s.over(w.resource.Storage)
 	s.mu.Unlock()
-	by := o.cause()
+	by := causeOf(o)
 	var unsettled []error
 	for _, st := range streams {
-		if !st.covers(o.Key) {
+		if !st.Covers(o.Key) {
 			continue
 		}
 		st.reach(AtCommit, o.Key)
-		if write, ok := st.judge(o, w.resource); ok && w.record(st, write, by) {
+		if write, ok := st.JudgeWrite(o, w.resource); ok && w.record(st, write, by) {
 			continue
 		}
 		if err := w.settle(ctx, st, o.Write, by); err != nil {
@@ -98,7 +90,7 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 		}
 	}
 	s.Reach(AtLand)
-	if o.found {
+	if o.Found {
 		w.land(nil) // nobody knows whose the events are that have come meanwhile
 	} else {
 		w.land(&o.Write)
@@ -106,19 +98,11 @@ func (w *Write) Commit(ctx context.Context, o Outcome) error {
 	return errors.Join(unsettled...)
 }
 
-// cause is why streams show what they show once the outcome is recorded.
-func (o Outcome) cause() cause {
-	if o.found {
-		return delivered
-	}
-	return written
-}
-
 // record hands the write to a stream, in the stream's form.
 func (w *Write) record(st *stream, o coherence.Write, by cause) bool {
-	defer w.set.working.Begin("an own write, as " + st.key.resource + " shows it (Transform, Signal)")()
+	defer w.set.working.Begin("an own write, as " + st.Key.Resource + " shows it (Transform, Signal)")()
 	if object, ok := o.Object.(object.Object); ok {
-		o.Object = st.sharing(st.prepare(st.private(object)))
+		o.Object = st.ShareAnswer(st.prepare(st.Private(object)))
 	}
 	if !st.record(o, by) {
 		return false
@@ -129,27 +113,10 @@ func (w *Write) record(st *stream, o coherence.Write, by cause) bool {
 	return true
 }
 
-// judge turns a write into what it means for the stream: the object as the stream shows it, or
-// gone from its query. It returns false where only the server can tell.
-func (s *shape) judge(o Outcome, written object.Resource) (coherence.Write, bool) {
-	w := o.Write
-	if o.Unknown {
-		return w, false
+// causeOf is why streams show what they show once the outcome is recorded.
+func causeOf(o intake.Outcome) cause {
+	if o.Found {
+		return delivered
 	}
-	if w.Object == nil {
-		return w, true
-	}
-	object, ok := w.Object.(object.Object)
-	if ok && s.selector.ShardIsFixed() && !s.selector.InShard(object) { // of whichever version of the API
-		w.Object = nil
-		return w, true
-	}
-	if !ok || written.GroupVersionResource != s.resource.GroupVersionResource {
-		return w, false
-	}
-	selected, certain := s.selects(object)
-	if !selected {
-		w.Object = nil
-	}
-	return w, certain
+	return written
 }

@@ -133,7 +133,7 @@ var collecting = []mutant{
 	{
 		name: "a stream that was stopped stays in the table", peer: checkThenAct,
 		in: "Set.drop", caught: "TestG11AStreamThatHasEndedIsNeverHandedOut",
-		old: `delete(s.streams, st.key)`,
+		old: `delete(s.streams, st.Key)`,
 	},
 	{
 		name: "a kind that is unknown is a kind that is empty", peer: failedStart,
@@ -268,13 +268,13 @@ var overlay = []mutant{
 	},
 	{
 		name: "a write of another namespace is shown", peer: ignoresQuery,
-		in: "shape.covers", caught: "TestModelG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming",
-		old: `s.key.namespace == "" || s.key.namespace == key.Namespace`,
-		new: `s.key.namespace != "?"`,
+		in: "Intake.Covers", caught: "TestModelG4G5G6G7G9SnapshotsAreCoherentWhateverTheTiming",
+		old: `s.Key.Namespace == "" || s.Key.Namespace == key.Namespace`,
+		new: `s.Key.Namespace != "?"`,
 	},
 	{
 		name: "a write that the selector does not match is shown", peer: ignoresQuery,
-		in: "shape.judge", caught: "TestG4AWriteThatMovesAnObjectInOrOutOfTheQueryIsShown",
+		in: "Intake.JudgeWrite", caught: "TestG4AWriteThatMovesAnObjectInOrOutOfTheQueryIsShown",
 		old: `!selected`,
 		new: `!selected && false`,
 	},

@@ -35,7 +35,7 @@ var writes = []mutant{
 		in: "Client.Get", caught: "TestG4AReadEndsNoOwnWriteThatTheWatchHasNotShown/Get",
 		old: `got, err := c.core.get(ctx, o)`,
 		new: `got, err := c.core.get(ctx, o)
-			none := stream.Outcome{}
+			none := intake.Outcome{}
 			none.Key = o.key()
 			_ = c.core.streams.Begin(o.resource, o.key()).Commit(ctx, none)`,
 	},
@@ -75,7 +75,7 @@ var held = []mutant{
 	{
 		name: "a part has the objects of other namespaces", says: "a query for a part of what a watch has is served from it, and shows no other object",
 		in: "narrow.in", caught: "TestANamespaceIsServedByAWatchOfAll",
-		old: `n.as.namespace != "" && o.GetNamespace() != n.as.namespace`,
+		old: `n.as.Namespace != "" && o.GetNamespace() != n.as.Namespace`,
 		new: `false`,
 	},
 	{
@@ -105,8 +105,8 @@ var held = []mutant{
 	{
 		name: "a part of an object is the base of a Modify", says: "what is held in part is never the base of a write",
 		in: "Set.Newest", caught: "TestNothingThatWasNotReadIsWrittenBack/modify",
-		old: `st.holdsForm()`,
-		new: `st.transform == nil`,
+		old: `st.HoldsForm()`,
+		new: `st.Transform == nil`,
 	},
 	{
 		name: "a copy of a part replaces the whole", says: "what is held in part is never the base of a write",

@@ -222,8 +222,8 @@ var replicas = []mutant{
 	},
 	{
 		name: "a share of a server that does not shard is everything", says: "an object of another shard is left out, also where the server does not shard",
-		in: "shape.matches", caught: "TestWhatAServerThatDoesNotShardSendsIsDroppedHereAndTheStatusSaysSo",
-		old: `if !s.ours(o) {
+		in: "Intake.Matches", caught: "TestWhatAServerThatDoesNotShardSendsIsDroppedHereAndTheStatusSaysSo",
+		old: `if !s.inShard(o) {
 				return false
 			}`,
 	},

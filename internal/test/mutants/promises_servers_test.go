@@ -116,8 +116,8 @@ var clusters = []mutant{
 var wire = []mutant{
 	{
 		name: "an event of another namespace is taken", says: "an event that cannot be is not taken in",
-		in: "shape.misfit", caught: "TestG5G8AWatchThatIsBrokenOrHostileTakesNothingBackAndIsNotOpenedInALoop/another_namespace,_untyped",
-		old: `namespace != s.key.namespace`,
+		in: "Intake.validateObject", caught: "TestG5G8AWatchThatIsBrokenOrHostileTakesNothingBackAndIsNotOpenedInALoop/another_namespace,_untyped",
+		old: `namespace != s.Key.Namespace`,
 		new: `namespace == ""`,
 	},
 	{
@@ -184,7 +184,7 @@ var wire = []mutant{
 	},
 	{
 		name: "Secrets are kept as they are", says: "Secrets are in no file in the clear",
-		in: "shape.keepable", caught: "TestSecretsAreInNoFileWithoutAKeyAndUnreadableWithOne",
+		in: "stream.keepable", caught: "TestSecretsAreInNoFileWithoutAKeyAndUnreadableWithOne",
 		old: `w.Codec.Key == nil`,
 		new: `w.Every == 0`,
 	},

@@ -103,8 +103,8 @@ var tools = []mutant{
 	{
 		name: "an object of a list that hangs is not noticed", says: "HealthCheck names what hangs",
 		in: "listing.put", caught: "TestAFunctionOfTheUserThatHangsMakesTheClientUnhealthy/transform",
-		old: `l.stream.step.Begin()
-			defer l.stream.step.End()`,
+		old: `l.stream.Step.Begin()
+			defer l.stream.Step.End()`,
 	},
 	{
 		name: "the panic of an observer ends the call", says: "an observer is told once, and its panic ends nothing",

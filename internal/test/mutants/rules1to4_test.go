@@ -72,8 +72,8 @@ var floor = []mutant{
 	{
 		name: "lists come from the server's cache", rule: "floor",
 		in: "newStream", caught: "TestG4ARelistIsNoOlderThanTheNewestOwnWrite",
-		old: `metav1.ListOptions{LabelSelector: s.key.labels, FieldSelector: s.key.fields, ShardSelector: s.selector.Shard.String()}`,
-		new: `metav1.ListOptions{ResourceVersion: "0", LabelSelector: s.key.labels, FieldSelector: s.key.fields, ShardSelector: s.selector.Shard.String()}`,
+		old: `metav1.ListOptions{LabelSelector: s.Key.Labels, FieldSelector: s.Key.Fields, ShardSelector: s.Selector.Shard.String()}`,
+		new: `metav1.ListOptions{ResourceVersion: "0", LabelSelector: s.Key.Labels, FieldSelector: s.Key.Fields, ShardSelector: s.Selector.Shard.String()}`,
 	},
 	{
 		name: "the floor is not kept", rule: "floor",

@@ -42,13 +42,13 @@ var classifier = []mutant{
 var settling = []mutant{
 	{
 		name: "an opaque field selector passes everything", rule: "settling",
-		in: "shape.judge", caught: "TestG4WhereAWriteCannotBeJudgedTheServerIsAsked",
+		in: "Intake.JudgeWrite", caught: "TestG4WhereAWriteCannotBeJudgedTheServerIsAsked",
 		old: `return w, certain`,
 		new: `return w, certain || true`,
 	},
 	{
 		name: "an unknown outcome is a deletion", rule: "settling",
-		in: "shape.judge", caught: "TestG4WhereAllObjectsMayNotBeListedEachStreamAsksForItself",
+		in: "Intake.JudgeWrite", caught: "TestG4WhereAllObjectsMayNotBeListedEachStreamAsksForItself",
 		old: `o.Unknown`,
 		new: `false`,
 	},
@@ -94,8 +94,8 @@ var coverage = []mutant{
 	{
 		name: "streams of other versions are not told", rule: "coverage",
 		in: "Set.over", caught: "TestG4AWriteThroughAnotherVersionOfTheResourceIsShown",
-		old: `st.resource.Storage == storage`,
-		new: `st.resource.Storage == storage && st.resource.Version == "v1"`,
+		old: `st.Resource.Storage == storage`,
+		new: `st.Resource.Storage == storage && st.Resource.Version == "v1"`,
 	},
 }
 

@@ -19,15 +19,15 @@ var boxed = []mutant{
 	},
 	{
 		name: "whatever comes is in the query", rule: "D3",
-		in: "shape.matches", caught: "TestG1G5WhatNoAlternativeSelectsIsNotKept",
-		old: `in, _ := s.selector.ByAlternatives(o, s.selector.Read)`,
+		in: "Intake.Matches", caught: "TestG1G5WhatNoAlternativeSelectsIsNotKept",
+		old: `in, _ := s.Selector.ByAlternatives(o, s.Selector.Read)`,
 		new: `in := true`,
 	},
 	{
 		name: "what the server answers is in the query", rule: "D3",
 		in: "Write.settle", caught: "TestG4WhatAnOwnWriteTakesOutOfAllAlternativesIsNotShownThoughTheServerHadToBeAsked",
-		old: `object != nil && st.matches(object)`,
-		new: `object != nil && st.ours(object)`,
+		old: `object != nil && st.Matches(object)`,
+		new: `object != nil && st.Selector.InShard(object)`,
 	},
 	{
 		name: "what leaves during a streamed list stays in it", rule: "D3",
@@ -43,8 +43,8 @@ var boxed = []mutant{
 	},
 	{
 		name: "a stream with alternatives has all objects", rule: "D3",
-		in: "internal/engine/stream.shape.whole", caught: "TestG4AStreamWithAlternativesDoesNotSayThatAnObjectIsAbsent",
-		old: `s.key.anyOf == ""`,
+		in: "Intake.Whole", caught: "TestG4AStreamWithAlternativesDoesNotSayThatAnObjectIsAbsent",
+		old: `s.Key.AnyOf == ""`,
 		new: `true`,
 	},
 }

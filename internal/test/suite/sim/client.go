@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -31,7 +32,7 @@ func (o Client) Put(resource string, u *unstructured.Unstructured, answer time.D
 	w := o.Streams.Begin(r, key)
 	got := o.Server.Put(resource, key, u)
 	After(answer)
-	_ = w.Commit(context.Background(), stream.Outcome{Write: coherence.Write{
+	_ = w.Commit(context.Background(), intake.Outcome{Write: coherence.Write{
 		Key: key, UID: got.GetUID(), Version: got.GetResourceVersion(), Object: o.shown(got),
 	}})
 }
@@ -63,7 +64,7 @@ func (o Client) Delete(resource, name string, answer time.Duration, versioned bo
 	}
 	o.Server.Mu.Unlock()
 	After(answer)
-	_ = w.Commit(context.Background(), stream.Outcome{Write: out})
+	_ = w.Commit(context.Background(), intake.Outcome{Write: out})
 	return true
 }
 
@@ -81,5 +82,5 @@ func (o Client) Send(t *testing.T, resource, name, verb string, param int) {
 	w := o.Streams.Begin(Resource(resource), key)
 	a, ok := o.Do(resource, key, verb, param)
 	require.True(t, ok)
-	require.NoError(t, w.Commit(t.Context(), stream.Outcome{Write: a.Write(key)}))
+	require.NoError(t, w.Commit(t.Context(), intake.Outcome{Write: a.Write(key)}))
 }

@@ -1,4 +1,4 @@
-package stream
+package intake
 
 import (
 	"context"
@@ -41,7 +41,7 @@ const (
 	shardSent     = "the server sends this share alone"
 	shardForeign  = "the server does not shard: it sends the objects of all shards, and others are dropped here"
 	shardUnknown  = "the server has sent no object of another shard"
-	shardNarrowed = "a part of a wider watch"
+	ShardNarrowed = "a part of a wider watch"
 	shardOwned    = "the server sends all: it cannot select by owner, and what others own is dropped here"
 )
 
@@ -109,17 +109,18 @@ func (s *shardedSource) Within(namespace string) source.Source {
 	return &shardedSource{in, s.shard, s.seen}
 }
 
-// shardStatus says how the stream's share comes about.
-func (s *shape) shardStatus() string {
-	if s.sharding == nil && s.key.shard != "" {
+// ShardStatus says how the stream's share comes about.
+func (s *Intake) ShardStatus() string {
+	if s.sharding == nil && s.Key.Shard != "" {
 		return shardOwned
 	}
 	return s.sharding.status()
 }
 
-// ours is in for an object that the server has sent: it notes what it should not have sent.
-func (s *shape) ours(o object.Object) bool {
-	if s.key.shard == "" || s.selector.InShard(o) {
+// inShard is [object.Judge.InShard] for an object that the server has sent. It notes what the server
+// should not have sent.
+func (s *Intake) inShard(o object.Object) bool {
+	if s.Key.Shard == "" || s.Selector.InShard(o) {
 		return true
 	}
 	if s.sharding != nil {
@@ -127,3 +128,6 @@ func (s *shape) ours(o object.Object) bool {
 	}
 	return false
 }
+
+// ListBegins notes that a list begins.
+func (s *Intake) ListBegins() { s.sharding.begin() }

@@ -1,4 +1,4 @@
-package stream
+package intake
 
 import (
 	"errors"
@@ -9,26 +9,25 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
 
-// objectOf checks what a list, a streamed list, an event or a file brings. What no server has is an
+// Checked checks what a list, a streamed list, an event or a file brings. What no server has is an
 // error of the whole answer: the answer is asked for again, with growing pauses, and what is shown
 // stays (G5, G8). An object that JSON cannot name is left out, and the rest goes on: a server can
 // have such an object, and sends it in protobuf.
-func (s *shape) objectOf(item runtime.Object) (object.Object, error) {
+func (s *Intake) Checked(item runtime.Object) (object.Object, error) {
 	o, ok := item.(object.Object)
 	if !ok {
-		return nil, source.Garbled{Cause: fmt.Errorf("unexpected %T among the objects of %s", item, s.key.resource)}
+		return nil, source.Garbled{Cause: fmt.Errorf("unexpected %T among the objects of %s", item, s.Key.Resource)}
 	}
-	if err := s.misfit(o); err != nil {
+	if err := s.validateObject(o); err != nil {
 		return nil, source.Garbled{Cause: err}
 	}
 	if err := unsayable(o); err != nil && object.Fault(o) == nil {
-		metadata, _ := object.Shorten(o, s.resource.Kind) // nil if that fails
-		return object.Like(object.Reject(object.IDOf(o, s.resource), metadata, err), o), nil
+		metadata, _ := object.Shorten(o, s.Resource.Kind) // nil if that fails
+		return object.Like(object.Reject(object.IDOf(o, s.Resource), metadata, err), o), nil
 	}
 	return o, nil
 }
@@ -53,12 +52,12 @@ func unsayable(o object.Object) error {
 	return nil
 }
 
-// misfit says why an object cannot be one that this stream asks for.
-func (s *shape) misfit(o object.Object) error {
-	err := s.resource.CheckKind(o)
+// validateObject says why an object cannot be one that this stream asks for.
+func (s *Intake) validateObject(o object.Object) error {
+	err := s.Resource.CheckKind(o)
 	_, stamped := o.(*object.Stamped)
 	if err == nil && !stamped { // such objects are as the program has made them
-		err = s.resource.CheckNamespace(o.GetNamespace())
+		err = s.Resource.CheckNamespace(o.GetNamespace())
 	}
 	if err != nil {
 		return err
@@ -71,8 +70,8 @@ func (s *shape) misfit(o object.Object) error {
 		return fmt.Errorf("an object with the name %q, which cannot be", object.Brief(name))
 	case namespace != "" && !possible(namespace):
 		return fmt.Errorf("an object in the namespace %q, which cannot be", object.Brief(namespace))
-	case s.key.namespace != "" && namespace != s.key.namespace:
-		return fmt.Errorf("an object in the namespace %q, where %q was asked for", object.Brief(namespace), s.key.namespace)
+	case s.Key.Namespace != "" && namespace != s.Key.Namespace:
+		return fmt.Errorf("an object in the namespace %q, where %q was asked for", object.Brief(namespace), s.Key.Namespace)
 	}
 	return nil
 }
@@ -80,15 +79,3 @@ func (s *shape) misfit(o object.Object) error {
 // possible reports whether a server can store a name: any segment of a path. Some kinds have names
 // of any characters: Roles, for one.
 func possible(name string) bool { return name != "" && len(content.IsPathSegmentName(name)) == 0 }
-
-// unversioned says why an event or a bookmark with that version cannot be placed, if this server's
-// versions can be compared.
-func (s *stream) unversioned(what, rv string) error {
-	if coherence.Comparable(rv) || !coherence.Comparable(s.position()) {
-		return nil
-	}
-	if rv == "" {
-		return fmt.Errorf("%s without a version", what)
-	}
-	return fmt.Errorf("%s at version %q, which is no version", what, object.Brief(rv))
-}

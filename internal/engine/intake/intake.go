@@ -1,0 +1,99 @@
+package intake
+
+import (
+	"unsafe"
+
+	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/base/watchdog"
+	"github.com/kates-go/kates/internal/engine/source"
+	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/object/project"
+)
+
+// Key tells streams apart: equal keys share a stream.
+type Key struct {
+	Resource, Kind            string // group/version/resource, group/version/kind
+	Namespaced                bool
+	Namespace, Labels, Fields string
+	AnyOf, Shard              string
+	Form                      object.Form
+	transform                 unsafe.Pointer // the function value; nil for none
+}
+
+// KeyOf is the key of the stream that holds what a spec selects of a resource.
+func KeyOf(r object.Resource, spec object.Spec) Key {
+	if !r.Namespaced {
+		spec.Namespace = ""
+	}
+	return Key{
+		Resource: r.GroupVersion().String() + "/" + r.GroupVersionResource.Resource,
+		Kind:     r.Kind.GroupVersion().String() + "/" + r.Kind.Kind, Namespaced: r.Namespaced,
+		Namespace: spec.Namespace, Labels: spec.LabelSelector(), Fields: spec.FieldSelector(),
+		AnyOf: spec.Alternatives(), Shard: spec.Shard.Key(), Form: spec.Form, transform: object.FuncPointer(spec.Transform),
+	}
+}
+
+// Intake is what a stream selects, and the form in which it holds it. It never changes, and needs
+// no lock.
+type Intake struct {
+	Key       Key
+	Resource  object.Resource
+	Selector  object.Judge
+	name      string           // the only name that is selected; "" for all
+	Transform object.Transform // changes what is stored; nil for none
+	base      object.Form      // the form without what it keeps
+	Keep      *project.Keep    // the fields that are held; nil for all
+	Source    source.Source
+	Packer    source.Packer   // packs the source's objects; nil: it cannot
+	Step      *watchdog.Pulse // of the stream's reflector, without requests
+	sharding  *sharding       // nil where no share is asked for
+}
+
+// New makes the intake of a stream, with a source of its own.
+func New(r object.Resource, spec object.Spec, key Key, sources source.Sources) Intake {
+	lockorder.CallOut("Config.Source")
+	base, _ := key.Form.Parts()
+	s := Intake{
+		base: base, Keep: key.Form.Kept(), name: spec.OnlyName(),
+		Key: key, Resource: r, Selector: object.NewJudge(r, spec), Transform: spec.Transform,
+		Source: sources(r, key.Namespace, key.Form), Step: &watchdog.Pulse{},
+	}
+	s.shareSource()
+	s.Packer, _ = s.Source.(source.Packer)
+	if spec.Shard.String() != "" {
+		s.sharding = &sharding{}
+		s.Source = &shardedSource{s.Source, spec.Shard, s.sharding}
+	}
+	return s
+}
+
+// Covers reports whether an object of that name can be in the stream's query.
+func (s *Intake) Covers(key object.Key) bool {
+	return (s.Key.Namespace == "" || s.Key.Namespace == key.Namespace) && (s.name == "" || s.name == key.Name) &&
+		s.Selector.Shard.HasNamespace(key.Namespace)
+}
+
+// Whole reports whether the stream has all objects of its resource.
+func (s *Intake) Whole() bool {
+	return s.Key.Labels == "" && s.Key.Fields == "" && s.Key.AnyOf == "" && s.Key.Shard == ""
+}
+
+// Matches reports whether an object that the server has sent is in the stream's query. The server
+// has judged the fields already, but for those of alternatives. The labels of an object that does
+// not decode may not be known: there its judgement stands.
+func (s *Intake) Matches(o object.Object) bool {
+	if !s.inShard(o) {
+		return false
+	}
+	if in, _ := s.Selector.BySelection(o, nil); !in {
+		return false
+	}
+	in, _ := s.Selector.ByAlternatives(o, s.Selector.Read)
+	return in
+}
+
+// selects reports whether an object that this client wrote is in the stream's query, and
+// whether that is certain.
+func (s *Intake) selects(o object.Object) (selected, certain bool) {
+	return s.Selector.Selects(o, s.Selector.Read)
+}

@@ -1,0 +1,87 @@
+package intake
+
+import (
+	"fmt"
+
+	"github.com/kates-go/kates/internal/base/guard"
+	"github.com/kates-go/kates/internal/object"
+)
+
+// Private returns an object that the caller and other streams share, or a copy where the stream
+// would write to it.
+func (s *Intake) Private(o object.Object) object.Object {
+	if s.Transform != nil && s.base != object.Metadata && object.Fault(o) == nil {
+		return o.DeepCopyObject().(object.Object)
+	}
+	return o
+}
+
+// TransformNew is prepare for a version that the stream does not hold. It may hold another one,
+// before.
+func (s *Intake) TransformNew(o, before object.Object) object.Object {
+	bare, was := object.Bare(o), object.Bare(before)
+	now := s.transformNew(bare, was)
+	if bare != o && was != nil && object.Alike(now, was) {
+		now = was // what changes nothing that is held is no change: the stamp is seen by nobody
+	}
+	return object.Like(now, o)
+}
+
+// transformNew is [Intake.TransformNew] for objects without stamps.
+func (s *Intake) transformNew(o, before object.Object) object.Object {
+	switch {
+	case object.Fault(o) != nil:
+		return o
+	case s.Transform == nil && s.inFormAlready(o):
+		s.compact(o, before)
+		return o
+	}
+	id := object.IDOf(o, s.Resource)
+	inForm, err := s.inForm(o)
+	if err != nil {
+		metadata, _ := object.Shorten(o, s.Resource.Kind) // nil if that fails, too
+		return object.Reject(id, metadata, err)
+	}
+	o = inForm
+	s.compact(o, before)
+	if s.Transform == nil {
+		return o
+	}
+	s.Step.Do(&theTransform)
+	err = transformed(s.Transform, o)
+	s.Step.Do(nil)
+	if err != nil {
+		return object.Reject(id, nil, err)
+	}
+	if changed := object.IDOf(o, s.Resource); changed != id {
+		return object.Reject(id, nil, fmt.Errorf("the transform changed what says which object it is: %v, before %v", changed, id))
+	}
+	s.shareParts(o)
+	return o
+}
+
+// theTransform is what a stream's step runs meanwhile.
+var theTransform = "the transform"
+
+// transformed runs the user's function.
+func transformed(f object.Transform, o object.Object) error {
+	return guard.Named("the transform panicked", func() error {
+		if err := f(o); err != nil {
+			return fmt.Errorf("transform: %w", err)
+		}
+		return nil
+	})
+}
+
+// ReuseIfEqual returns what the stream holds of an item of a list, whose version it holds already:
+// the held object where that has the same content, and else what is made of the item. Called
+// without locks.
+func (s *Intake) ReuseIfEqual(o, held object.Object) object.Object {
+	if s.Transform == nil && s.inFormAlready(o) && object.Alike(o, held) {
+		return held
+	}
+	if made := s.TransformNew(o, held); !object.Alike(made, held) {
+		return made
+	}
+	return held
+}
