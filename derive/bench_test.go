@@ -2,6 +2,7 @@ package derive_test
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -295,5 +296,55 @@ func BenchmarkPolicies(b *testing.B) {
 		b.Run(of.name+"/a pod", func(b *testing.B) { benchmark(b, of.declare, aPod...) })
 		b.Run(of.name+"/a policy", func(b *testing.B) { benchmark(b, of.declare, aPolicy...) })
 		b.Run(of.name+"/a policy of all", func(b *testing.B) { benchmark(b, of.declare, ofAll...) })
+	}
+}
+
+// list is a snapshot whose objects one function looks up, in this order.
+type list struct {
+	Services []*corev1.Service
+	Order    *[]key
+}
+
+func lengthOfNames() *derive.Graph[list] {
+	g := derive.New[list]("list")
+	services := derive.Objects(g, "services", func(l *list) []*corev1.Service { return l.Services })
+	order := derive.Input(g, "order", func(l *list) *[]key { return l.Order }, derive.Equal(func(a, b *[]key) bool { return a == b }))
+	derive.Compute(g, "length", func(r *derive.Reader) (n int, err error) {
+		keys, err := order.Get(r)
+		if err != nil {
+			return 0, err
+		}
+		for _, k := range *keys {
+			s, err := services.Get(r, k)
+			if err != nil {
+				return 0, err
+			}
+			n += len(s.Name)
+		}
+		return n, nil
+	})
+	return g
+}
+
+// BenchmarkLookUps runs one function that looks up 1,000 entries: those of the run before in their
+// order, those in the reverse order, and half of them with as many others.
+func BenchmarkLookUps(b *testing.B) {
+	const n = 1000
+	l := list{Services: clusterOf(2 * n).Services}
+	from := func(first int) (keys []key) {
+		for _, s := range l.Services[first : first+n] {
+			keys = append(keys, key{Namespace: s.Namespace, Name: s.Name})
+		}
+		return keys
+	}
+	reverse := from(0)
+	slices.Reverse(reverse)
+	for _, of := range []struct {
+		name string
+		next []key
+	}{{"the same order", from(0)}, {"a new order", reverse}, {"half are new", from(n / 2)}} {
+		one, two, before := l, l, from(0)
+		one.Order, two.Order = &before, &of.next
+		b.Run(of.name, func(b *testing.B) { benchmark(b, lengthOfNames, one, two) })
 	}
 }

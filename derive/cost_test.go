@@ -124,3 +124,33 @@ func TestAChangeBehindABlockOfPointersIsSeen(t *testing.T) {
 		assert.Equal(t, 1, g.Stats().Nodes[1].LastRuns, "of element %d", at)
 	}
 }
+
+func TestTheFirstEntriesOfACollectionComeInAnyUpdate(t *testing.T) {
+	g := New[things]("items", Verified())
+	in := itemsOf(g)
+	some := Map(in, "some", func(_ *Reader, _ string, i *thing) (string, error) {
+		if i.Groups == "" {
+			return "", Skip
+		}
+		return i.Groups, nil
+	})
+	groups := GroupBy(some, "groups", func(_, in string) []string { return []string{in} })
+	sizes := Map(groups.Groups(), "sizes", func(_ *Reader, _ string, is Group[string, string]) (int, error) { return is.Len(), nil })
+	for _, step := range []struct {
+		a, b  string
+		sizes map[string]int
+		runs  int // of sizes
+	}{
+		{sizes: map[string]int{}},
+		{b: "x", sizes: map[string]int{"x": 1}, runs: 1},
+		{a: "x", b: "x", sizes: map[string]int{"x": 2}, runs: 1},
+		{a: "x", b: "y", sizes: map[string]int{"x": 1, "y": 1}, runs: 2},
+		{a: "z", b: "y", sizes: map[string]int{"z": 1, "y": 1}, runs: 1},
+		{sizes: map[string]int{}},
+		{a: "z", sizes: map[string]int{"z": 1}, runs: 1},
+	} {
+		r := updated(t, g, &thing{Name: "a", Groups: step.a}, &thing{Name: "b", Groups: step.b})
+		assert.Equal(t, step.sizes, all(r, sizes))
+		assert.Equal(t, step.runs, g.Stats().Nodes[3].LastRuns, "%v", step.sizes)
+	}
+}
