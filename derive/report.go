@@ -51,8 +51,8 @@ type counts struct {
 
 func (n *counts) resetRuns() { n.runs, n.equal = 0, 0 }
 
-// countRun counts a run. It was for nothing if its result is what the entry had. The first run of an
-// entry is not: the entry had nothing, even if the function has returned Skip.
+// countRun counts a run. It was for nothing if its result is what the entry had. The first run of
+// an entry is not: the entry had nothing, even if the function has returned Skip.
 func (h *header) countRun(r *runner, another bool) {
 	n := &h.counts
 	n.runs++
