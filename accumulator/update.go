@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"time"
-	"unsafe"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -37,9 +36,9 @@ type Predicate func(*unstructured.Unstructured) (pass bool, why error)
 // Judgement sets the predicate of an Update. It stays in force until it is replaced.
 type Judgement struct {
 	predicate Predicate
-	counts    bool           // a change of an object that it leaves out is one of the snapshot
-	place     uintptr        // of the code
-	function  unsafe.Pointer // the code and what it has captured
+	counts    bool          // a change of an object that it leaves out is one of the snapshot
+	place     uintptr       // of the code
+	function  object.FuncID // the code and what it has captured
 }
 
 // judgements counts what was to be judged again, for all objects and for a query's.
@@ -56,7 +55,7 @@ func Judge(f Predicate) *Judgement {
 	if f == nil {
 		return &Judgement{}
 	}
-	return &Judgement{predicate: f, place: reflect.ValueOf(f).Pointer(), function: object.FuncPointer(f)}
+	return &Judgement{predicate: f, place: reflect.ValueOf(f).Pointer(), function: object.FuncIDOf(f)}
 }
 
 // Pass is [Judge] for a predicate without reasons. It may have noted one by itself for an object
@@ -67,7 +66,7 @@ func Pass(f func(*unstructured.Unstructured) bool) *Judgement {
 	}
 	return &Judgement{
 		predicate: func(u *unstructured.Unstructured) (bool, error) { return f(u), nil },
-		counts:    true, place: reflect.ValueOf(f).Pointer(), function: object.FuncPointer(f),
+		counts:    true, place: reflect.ValueOf(f).Pointer(), function: object.FuncIDOf(f),
 	}
 }
 

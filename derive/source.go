@@ -132,7 +132,7 @@ func (s *source[K, T]) load(now []T) bool {
 		all = append(all, e)
 	}
 	s.entries = all
-	s.table.begin(len(now))
+	s.table.giveFirstRows(len(now))
 	for row, e := range all {
 		x := e.cell
 		e.cell = nil

@@ -30,8 +30,8 @@ func newTable[K comparable](compare func(a, b K) int, keyAt func(int32) K) *tabl
 	return &table[K]{order: []int32{}, compare: compare, keyAt: keyAt}
 }
 
-// begin gives the first rows to keys that are in order.
-func (t *table[K]) begin(keys int) {
+// giveFirstRows gives the first rows to keys that are in order.
+func (t *table[K]) giveFirstRows(keys int) {
 	t.size = int32(keys)
 	t.order = make([]int32, keys)
 	for i := range t.order {

@@ -24,6 +24,10 @@ type Transform func(Object) error
 // its arguments. One that panics is logged, and counts as true.
 type Signal func(old, current Object) bool
 
-// FuncPointer tells function values apart: two are the same if they have the same code and, for
-// closures, the same variables.
-func FuncPointer[F any](f F) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&f)) }
+// FuncID tells function values apart. The zero FuncID is that of nil.
+type FuncID struct{ value unsafe.Pointer }
+
+// FuncIDOf returns the same FuncID for two values if they have the same code and, for closures, the
+// same variables. Package reflect gives the code alone. The pointer keeps the closure in memory, so
+// no other closure gets its address. Nothing is read through it.
+func FuncIDOf[F any](f F) FuncID { return FuncID{*(*unsafe.Pointer)(unsafe.Pointer(&f))} }

@@ -135,7 +135,7 @@ func (m *mirror) add(key object.Key, o object.Object) state {
 	}
 	m.objects[key] = append(m.kept(key), now)
 	for w := range m.watchers {
-		w.tell(key, was, now)
+		w.queueState(key, was, now)
 	}
 	if m.gone > goneMost {
 		m.forget()
@@ -177,8 +177,8 @@ type request struct {
 	since int64
 }
 
-// begin begins a request.
-func (m *mirror) begin() *request {
+// beginRequest begins a request.
+func (m *mirror) beginRequest() *request {
 	m.drain()
 	m.server.mu.Lock()
 	defer m.server.mu.Unlock()
@@ -187,8 +187,8 @@ func (m *mirror) begin() *request {
 	return r
 }
 
-// end ends it.
-func (r *request) end() {
+// endRequest ends the request.
+func (r *request) endRequest() {
 	r.server.mu.Lock()
 	defer r.server.mu.Unlock()
 	delete(r.requests, r)

@@ -80,8 +80,8 @@ func (s *view) ListItems(
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
-	asked := s.begin()
-	defer asked.end()
+	asked := s.beginRequest()
+	defer asked.endRequest()
 	before := s.tracked()
 	list, err := s.in().List(ctx, o)
 	if err != nil {
@@ -173,8 +173,8 @@ func (s *view) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watc
 	} else {
 		o.ResourceVersion = ""
 	}
-	asked := s.begin() // the states since now may come twice
-	defer asked.end()
+	asked := s.beginRequest() // the states since now may come twice
+	defer asked.endRequest()
 	upstream, err := s.in().Watch(ctx, o)
 	if err != nil {
 		if s.check(); s.outdated(fromRV) {

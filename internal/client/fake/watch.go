@@ -101,7 +101,7 @@ func (w *watcher) start(ctx context.Context, fromRV int64) error {
 	}
 	slices.SortFunc(since, func(a, b change) int { return cmp.Compare(a.now.version, b.now.version) })
 	for _, c := range since {
-		w.tell(c.key, c.now, c.now)
+		w.queueState(c.key, c.now, c.now)
 	}
 	m.watchers[w] = true
 	go w.run(ctx)
@@ -116,9 +116,9 @@ func (w *watcher) wants(key object.Key, o object.Object) bool {
 // at is the version of the newest state of an object that the fake's watch has brought.
 func (w *watcher) at(key object.Key) int64 { return max(w.brought[key], w.sinceRV) }
 
-// tell tells the stream of a new state. One that it does not select is a deletion if it has the
+// queueState tells the stream of a new state. One that it does not select is a deletion if it has the
 // object, with the content from before; else only the version is news. Called with the lock held.
-func (w *watcher) tell(key object.Key, was, now state) {
+func (w *watcher) queueState(key object.Key, was, now state) {
 	wanted, had := w.wants(key, now.object), w.in[key]
 	if !wanted {
 		delete(w.in, key)
@@ -175,7 +175,7 @@ func (w *watcher) next() (e watch.Event, ok bool) {
 // run is the watch's goroutine. It alone takes in what the fake's watch brings, so that its order
 // stays.
 func (w *watcher) run(ctx context.Context) {
-	defer w.end()
+	defer w.endUpstream()
 	quiet := time.NewTicker(bookmarkEvery)
 	defer quiet.Stop()
 	overdue := time.NewTimer(hold)
@@ -218,8 +218,8 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// end ends the watch of the fake.
-func (w *watcher) end() {
+// endUpstream ends the watch of the fake.
+func (w *watcher) endUpstream() {
 	w.stop()
 	<-w.pumped
 	w.upstream.Stop()
@@ -254,15 +254,15 @@ func (w *watcher) heard(n notice) {
 		if n.event.Type == watch.Deleted {
 			o = nil
 		}
-		w.take(key, o)
+		w.addShown(key, o)
 	default:
 		w.push(n.event)
 	}
 }
 
-// take takes in that the fake's watch shows an object so, or gone. That may have to wait for the
+// addShown takes in that the fake's watch shows an object so, or gone. That may have to wait for the
 // event of an own write.
-func (w *watcher) take(key object.Key, o object.Object) {
+func (w *watcher) addShown(key object.Key, o object.Object) {
 	m := w.source.mirror
 	if !w.late && o != nil {
 		defer func() { m.had[key] = m.objects[key].now().object != nil }()

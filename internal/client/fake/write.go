@@ -17,11 +17,11 @@ func (s *Server) Begin(r object.Resource) *Write {
 	s.mu.Lock()
 	m := s.mirrorOf(r.GroupVersionResource)
 	s.mu.Unlock()
-	return &Write{m.begin()}
+	return &Write{m.beginRequest()}
 }
 
 // End ends a write that has failed. Its events are another's. It does nothing after that.
-func (w *Write) End() { w.request.end() }
+func (w *Write) End() { w.request.endRequest() }
 
 // Saw takes in the answer to a write: the object as it was written, or nil if the write has deleted
 // it. It returns the UID and the version of the state that the write has made, and a copy of what

@@ -1,8 +1,6 @@
 package intake
 
 import (
-	"unsafe"
-
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/base/watchdog"
 	"github.com/kates-go/kates/internal/engine/source"
@@ -17,7 +15,7 @@ type Key struct {
 	Namespace, Labels, Fields string
 	AnyOf, Shard              string
 	Form                      object.Form
-	transform                 unsafe.Pointer // the function value; nil for none
+	transform                 object.FuncID // of the function; zero for none
 }
 
 // KeyOf is the key of the stream that holds what a spec selects of a resource.
@@ -29,7 +27,7 @@ func KeyOf(r object.Resource, spec object.Spec) Key {
 		Resource: r.GroupVersion().String() + "/" + r.GroupVersionResource.Resource,
 		Kind:     r.Kind.GroupVersion().String() + "/" + r.Kind.Kind, Namespaced: r.Namespaced,
 		Namespace: spec.Namespace, Labels: spec.LabelSelector(), Fields: spec.FieldSelector(),
-		AnyOf: spec.Alternatives(), Shard: spec.Shard.Key(), Form: spec.Form, transform: object.FuncPointer(spec.Transform),
+		AnyOf: spec.Alternatives(), Shard: spec.Shard.Key(), Form: spec.Form, transform: object.FuncIDOf(spec.Transform),
 	}
 }
 

@@ -1,7 +1,10 @@
 package query
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/kates-go/kates/internal/engine/plan"
 	"github.com/kates-go/kates/internal/object"
@@ -69,6 +72,7 @@ func (q Query) alternatives(r object.Resource) (all []alternative) {
 			}
 			if a.Fields != nil {
 				a.Name, _ = a.Fields.RequiresExactMatch(nameField)
+				ok = ok && (q.AnyOf == nil || !requiresOther(a.Fields, a.Name))
 			}
 			if ok {
 				all = append(all, a)
@@ -76,6 +80,14 @@ func (q Query) alternatives(r object.Resource) (all []alternative) {
 		}
 	}
 	return all
+}
+
+// requiresOther reports whether fields require another name, too: then they select nothing, and a
+// box under one of the names would overlap with that under the other.
+func requiresOther(f fields.Selector, name string) bool {
+	return slices.ContainsFunc(f.Requirements(), func(r fields.Requirement) bool {
+		return r.Field == nameField && r.Operator != selection.NotEquals && r.Value != name
+	})
 }
 
 // within returns the selection of an alternative as that of a wider box: with the namespace that

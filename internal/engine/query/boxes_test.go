@@ -88,6 +88,14 @@ func TestG5AnObjectIsInOneStreamOfAQueryForAllTime(t *testing.T) {
 	})
 }
 
+func TestG5AnAlternativeOfTwoNamesHasNoStream(t *testing.T) {
+	x, y := fields.OneTermEqualSelector("metadata.name", "x"), fields.OneTermEqualSelector("metadata.name", "y")
+	for _, both := range []fields.Selector{fields.AndSelectors(x, y), fields.AndSelectors(y, x)} {
+		q := Query{AnyOf: []object.Selection{{Fields: x}, {Fields: both}}}
+		assert.Len(t, q.Watches(object.Resource{Namespaced: true}), 1, both)
+	}
+}
+
 func name(s object.Spec) (string, bool) {
 	if s.Fields == nil {
 		return "", false

@@ -123,7 +123,7 @@ func (r Ref) Reads(f object.Form) bool {
 
 // Reshapes reports whether one version of an object may look different in two queries.
 func Reshapes(old, q Query) bool {
-	return !alike(old.Form, q.Form) || object.FuncPointer(old.Transform) != object.FuncPointer(q.Transform)
+	return !alike(old.Form, q.Form) || object.FuncIDOf(old.Transform) != object.FuncIDOf(q.Transform)
 }
 
 // alike reports whether objects of two forms look the same. Of projections to one struct type that

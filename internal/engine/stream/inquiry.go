@@ -15,11 +15,11 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// told returns an outcome that tells what became of the object: its answer, or what the server
-// says when it is asked for the object, once for all streams. Each stream asks for itself where
-// versions say nothing, or where the server does not let the client list without a selector. On an
-// error no stream shows the write.
-func (w *Write) told(ctx context.Context, o intake.Outcome) (intake.Outcome, error) {
+// resolveOutcome returns an outcome that tells what became of the object: its answer, or what the
+// server says when it is asked for the object, once for all streams. Each stream asks for itself
+// where versions say nothing, or where the server does not let the client list without a selector.
+// On an error no stream shows the write.
+func (w *Write) resolveOutcome(ctx context.Context, o intake.Outcome) (intake.Outcome, error) {
 	s := w.set
 	if !o.Unknown {
 		return o, nil

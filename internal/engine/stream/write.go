@@ -65,7 +65,7 @@ func (w *Write) Commit(ctx context.Context, o intake.Outcome) error {
 	if !w.resource.Namespaced {
 		o.Key.Namespace = ""
 	}
-	o, err := w.told(ctx, o)
+	o, err := w.resolveOutcome(ctx, o)
 	if err != nil {
 		w.land(nil)
 		return err

@@ -4,13 +4,13 @@ package mutants
 var ofFake = []mutant{
 	{
 		name: "the event of an own write on a fake is another's write",
-		in:   "watcher.take", caught: "TestG4AnOwnWriteIsKnownByTheVersionOfItsEvent",
+		in:   "watcher.addShown", caught: "TestG4AnOwnWriteIsKnownByTheVersionOfItsEvent",
 		old: `states[i].shows(o)`,
 		new: `states[i].shows(o) && false`,
 	},
 	{
 		name: "another's write on a fake is the echo of an older one",
-		in:   "watcher.take", caught: "TestG5AnothersWriteIsNoEcho",
+		in:   "watcher.addShown", caught: "TestG5AnothersWriteIsNoEcho",
 		old: `states := m.objects[key].since(w.at(key))`,
 		new: `states := m.objects[key]`,
 	},

@@ -54,13 +54,13 @@ var settling = []mutant{
 	},
 	{
 		name: "who may not list all objects learns nothing of its own write", rule: "settling",
-		in: "Write.told", caught: "TestG4WhereAllObjectsMayNotBeListedEachStreamAsksForItself",
+		in: "Write.resolveOutcome", caught: "TestG4WhereAllObjectsMayNotBeListedEachStreamAsksForItself",
 		old: `err != nil && refuses(err)`,
 		new: `false`,
 	},
 	{
 		name: "a write of which the server cannot be asked is forgotten", rule: "settling",
-		in: "Write.told", caught: "TestG4AWriteOfWhichTheServerCannotBeAskedIsReported",
+		in: "Write.resolveOutcome", caught: "TestG4AWriteOfWhichTheServerCannotBeAskedIsReported",
 		old: `st.unsettle(o.Key, o.Version)`,
 		new: `_ = st`,
 	},
