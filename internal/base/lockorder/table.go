@@ -118,7 +118,7 @@ var Order = []Lock{
 	{Sharing{}, "internal/engine/partition.sharing.mu", "which share the queries are to bring"},
 	{StreamSet{}, "internal/engine/stream.Set.mu", "the streams, their use, the journal, the users"},
 	{Stream{}, "internal/engine/stream.stream.mu", "a store, its own writes, its listeners' dirty keys"},
-	{Reflector{}, "internal/engine/stream.reflector.mu", "how to end what is under way, to list again; the watch that was handed over"},
+	{Reflector{}, "internal/engine/reflector.Reflector.mu", "how to end what is under way, to list again; the watch that was handed over"},
 	{FreshReference{}, "internal/engine/query.fresh.mu", "named objects whose streams have news"},
 	{Horizon{}, "internal/loops/fence.Horizon.mu", "the versions that a piece of work has written"},
 	{Resolver{}, "internal/client/kinds.Resolver.mu", "the latest reading of discovery"},

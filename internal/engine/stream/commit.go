@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/reflector"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -13,24 +14,24 @@ import (
 // commit takes in a whole list, as of a version.
 //
 // A list that is older than the stream, or than an own write, is refused and asked for again. If
-// the server's newest version is older as well (see reflector.confirm), and the next list is, the
+// the server's newest version is older as well (see package reflector), and the next list is, the
 // server was restored from a backup: then the list is taken, and a new history begins.
-func (s *stream) commit(l listing, rv string, asked ask) error {
+func (s *stream) commit(l *listing, rv string) error {
 	l.compare()
 	s.mu.Lock()
-	position := coherence.Newest(s.store.view.Position(), asked.atLeastRV)
+	position := coherence.Newest(s.store.view.Position(), l.asked.FloorRV)
 	if err := source.CheckListVersion(rv, position); err != nil {
 		s.mu.Unlock()
 		return err
 	}
 	older := coherence.Newer(position, rv)
 	switch {
-	case older && !coherence.Newer(asked.atLeastRV, rv):
+	case older && !coherence.Newer(l.asked.FloorRV, rv):
 		s.mu.Unlock() // overtaken while it was on its way
 		return fmt.Errorf("a list at version %s, older than %s that has been shown meanwhile", rv, position)
-	case older && !asked.doubted:
+	case older && !l.asked.Doubted:
 		s.mu.Unlock()
-		return fmt.Errorf("%w: %s, and %s before", errOlder, rv, position)
+		return fmt.Errorf("%w: %s, and %s before", reflector.ErrOlder, rv, position)
 	case s.own.givenUp && !older && coherence.Newer(s.own.atLeastRV, rv):
 		s.mu.Unlock() // it was under way already
 		return fmt.Errorf("a list at version %s, older than the newest own write", rv)
@@ -63,7 +64,7 @@ func (s *stream) commit(l listing, rv string, asked ask) error {
 }
 
 // swap puts the fresh store in the old one's place and marks what differs. Called with mu held.
-func (s *stream) swap(l listing, rv string, restored bool) (wake []func()) {
+func (s *stream) swap(l *listing, rv string, restored bool) (wake []func()) {
 	old, fresh := s.store.objects, l.objects
 	s.progress.watchRV = rv
 	overlaid := s.store.overlaid()

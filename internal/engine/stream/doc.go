@@ -15,14 +15,8 @@
 //
 // # Lists and watches
 //
-// The reflector lists and watches for one stream. It stands in place of client-go's Reflector,
-// which may list at resource version "0" (from whatever a server's cache holds), hides why a
-// watch ended, and has no place for a probe. Each list asks for the newest state, streamed
-// (KEP-3157) or in pages, straight into the next store. A watch is resumed where it ended, with
-// backoff, jitter and the server's own Retry-After. The reflector lists again only where the
-// server has forgotten the version (410), its history went back, or own writes wait for something
-// that no event will bring. After an error, or [Config.IdleTimeout] of silence, it first asks for
-// the server's newest version (the probe, rule 8 of package coherence).
+// Package reflector lists and watches for one stream, which is its [reflector.Sink]. Each list asks
+// for the newest state, streamed (KEP-3157) or in pages, and goes straight into the next store.
 //
 // A cluster that was restored from a backup shows a newest version that is older than one it has
 // shown, or has answered an own write with. The reflector asks as soon as the server is back; an

@@ -8,8 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/intake"
+	"github.com/kates-go/kates/internal/engine/reflector"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -100,27 +100,6 @@ func final(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// opened notes that a watch is open. After a move it may begin where the one before has been
-// already: its bookmarks do not go back.
-func (s *stream) opened(fromRV string) {
-	s.mu.Lock()
-	if coherence.Comparable(fromRV) {
-		s.progress.watchRV = fromRV
-	}
-	s.health.before = s.health.heard
-	recovered := s.well()
-	s.mu.Unlock()
-	s.logRecovered(recovered)
-}
-
-// unheard notes that the latest watch brought nothing new and failed: that it was opened says
-// nothing about the server's objects.
-func (s *stream) unheard() {
-	s.mu.Lock()
-	s.health.heard = s.health.before
-	s.mu.Unlock()
-}
-
 // well notes that a request succeeded. It reports whether the stream has recovered. Called with mu
 // held.
 func (s *stream) well() bool {
@@ -140,24 +119,17 @@ func (s *stream) logRecovered(recovered bool) {
 	}
 }
 
-// request is what a reflector was doing when something failed.
-type request string
+// toRead is what failed when an event of the watch made no sense, and the watch goes on.
+const toRead reflector.Request = "read an event of"
 
-const (
-	toList   request = "list"
-	toWatch  request = "watch"
-	toResume request = "resume the watch"
-	toRead   request = "read an event of"
-)
-
-// failed notes a failed list or watch. Each transition is logged once, not each retry.
-func (s *stream) failed(what request, err error) {
+// Failed takes in that a list or watch has failed. Each transition is logged once, not each retry.
+func (s *stream) Failed(what reflector.Request, err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return
 	}
 	s.mu.Lock()
 	state := classify(err)
-	if final(err) && what == toList {
+	if final(err) && what == reflector.ToList {
 		s.health.refused++
 	}
 	changed, log := s.health.set(state, err), s.logFor(grave(state, err, s.progress.synced, s.listeners))
@@ -195,14 +167,14 @@ func (s *stream) logFor(grave bool) func(err error, what string) {
 	return func(err error, what string) { log.Info(what, "err", err) }
 }
 
-// vanished takes in that there is certainly nothing left to watch: the resource is served in no
+// Gone takes in that there is certainly nothing left to watch: the resource is served in no
 // version, or the namespace is gone. All objects are deleted. A stream that had none is known to
 // be empty.
-func (s *stream) vanished(why error) {
+func (s *stream) Gone(why error) {
 	s.mu.Lock()
 	var wake []func()
 	if s.progress.synced {
-		wake = s.swap(listing{objects: make(map[object.Key]object.Object)}, "", false)
+		wake = s.swap(&listing{objects: make(map[object.Key]object.Object)}, "", false)
 		s.progress.kept.forget()
 		clear(s.own.unsettled)
 		for _, e := range s.store.drop() {

@@ -68,7 +68,7 @@ func (s *stream) inspect(listeners int) Inspection {
 		AnyOf: s.Key.AnyOf, ShardSelector: s.Selector.Shard.String(),
 		Listeners: listeners, Listing: int(s.tally.listed.Load()),
 		Events: s.tally.events.Load(), Bookmarks: s.tally.bookmarks.Load(), Undecodable: s.tally.undecodable.Load(),
-		Lists: counted(listReasons[:], s.tally.lists[:]), Watches: counted(watchReasons[:], s.tally.watches[:]),
+		Lists: s.reflector.Lists(), Watches: s.reflector.Watches(),
 	}
 	s.mu.Lock()
 	in.Status = s.status()

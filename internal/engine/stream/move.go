@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/reflector"
 	"github.com/kates-go/kates/internal/engine/source"
 )
 
@@ -38,7 +38,7 @@ type Exchange struct {
 // Stores stay, so nothing that is shown goes empty or back. The objects of a stream that fails
 // later stay as well: it is then like one whose watch has ended.
 func (s *Set) Move(ctx context.Context, to Exchange) error {
-	t := &trial{set: s, to: to, tried: make(map[*stream]*opened)}
+	t := &trial{set: s, to: to, tried: make(map[*stream]*reflector.Opened)}
 	for {
 		untried, err := t.exchange()
 		if err == nil && len(untried) > 0 {
@@ -50,7 +50,7 @@ func (s *Set) Move(ctx context.Context, to Exchange) error {
 			return err
 		case len(untried) == 0:
 			for st, w := range t.tried {
-				st.reflector.move(w)
+				st.reflector.Move(w)
 			}
 			return nil
 		}
@@ -77,7 +77,7 @@ const trialsAtOnce = 16
 type trial struct {
 	set   *Set
 	to    Exchange
-	tried map[*stream]*opened // what was opened, nil for nothing
+	tried map[*stream]*reflector.Opened // what was opened, nil for nothing
 }
 
 // exchange returns the streams that were not tried yet. If there is none, the connection is
@@ -109,7 +109,7 @@ func (t *trial) exchange() (untried []*stream, err error) {
 func (t *trial) try(ctx context.Context, streams []*stream) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watches := make([]*opened, len(streams))
+	watches := make([]*reflector.Opened, len(streams))
 	turns := make(chan struct{}, trialsAtOnce)
 	var all sync.WaitGroup
 	for i, st := range streams {
@@ -117,7 +117,7 @@ func (t *trial) try(ctx context.Context, streams []*stream) error {
 		all.Go(func() {
 			defer func() { <-turns }()
 			var err error
-			if watches[i], err = st.reflector.try(ctx, t.to.Elsewhere); err != nil && !st.fares(err) {
+			if watches[i], err = st.reflector.Try(ctx, t.to.Elsewhere); err != nil && !st.alreadyFailsLike(err) {
 				cancel(st.requests.Named(err)) // the first one counts
 			}
 		})
@@ -136,9 +136,10 @@ func (t *trial) end() {
 	}
 }
 
-// fares reports whether the stream fares no better now: an error over another connection says
-// nothing against that one then. A refusal of the credentials always does.
-func (s *stream) fares(err error) bool {
+// alreadyFailsLike reports whether the stream's own requests fail in the same way now. An error over
+// another connection then says nothing against that connection. A refusal of the credentials always
+// does.
+func (s *stream) alreadyFailsLike(err error) bool {
 	s.mu.Lock()
 	now := s.health.err
 	s.mu.Unlock()
@@ -150,132 +151,4 @@ func (s *stream) fares(err error) bool {
 	}
 	reason := apierrors.ReasonForError(err)
 	return reason != metav1.StatusReasonUnknown && reason == apierrors.ReasonForError(now)
-}
-
-// opened is a watch that was opened over another connection. A nil one is none.
-type opened struct {
-	*dialled
-	lists int // how many lists the stream had taken in before
-}
-
-// Stop ends the watch.
-func (o *opened) Stop() {
-	if o != nil {
-		o.dialled.Stop()
-	}
-}
-
-// handover is what a reflector is handed when the connection is exchanged. Its lock guards it.
-type handover struct {
-	next  *opened // to be read in place of the watch that there is
-	lists int     // how many lists were taken in
-	ended bool    // the reflector has ended: nobody will read
-}
-
-// try opens the target's watch over the connection of ctx. The watch outlives ctx. It is nil if
-// the target has no position yet, or if its position is of no use there; that is no error. Any
-// goroutine may call it.
-func (f *reflector) try(ctx context.Context, probe bool) (*opened, error) {
-	f.mu.Lock()
-	lists := f.hand.lists
-	f.mu.Unlock()
-	resume := f.target.position()
-	if !coherence.Comparable(resume) {
-		_, err := f.newest(ctx)
-		return nil, err
-	}
-	if probe {
-		atLeastRV := f.target.floor()
-		if rv, err := f.newest(ctx); err != nil || coherence.Newer(atLeastRV, rv) {
-			return nil, err // if it is older: the reflector asks again, and finds out why
-		}
-	}
-	var w *dialled
-	err := source.Patiently(ctx, func() (err error) {
-		w, err = f.dialApart(ctx, f.requests.WatchFrom(resume))
-		return err
-	})
-	switch {
-	case source.Expired(err):
-		return nil, nil // a list is next, over any connection
-	case err != nil:
-		return nil, err
-	}
-	return &opened{w, lists}, nil
-}
-
-// dialApart opens a watch that outlives ctx.
-func (f *reflector) dialApart(ctx context.Context, o metav1.ListOptions) (*dialled, error) {
-	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	apart := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	w, err := f.dial(life, o)
-	if err == nil && !apart() {
-		w.Stop()
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		cancel(nil)
-		return nil, err
-	}
-	return w, nil
-}
-
-// move tells the reflector that the connection was exchanged, and hands it a watch that is open
-// over the new one, if there is one. Any goroutine may call it.
-func (f *reflector) move(w *opened) {
-	f.mu.Lock()
-	if w != nil && (f.hand.ended || f.hand.lists != w.lists) {
-		defer w.Stop() // a list has come since, perhaps of a new history
-		w = nil
-	}
-	unused := f.hand.next
-	f.hand.next = w
-	f.moves.Add(1) // under the lock: handed gives the watch this number
-	f.mu.Unlock()
-	unused.Stop()
-	select {
-	case f.moved <- struct{}{}:
-	default: // one waits already
-	}
-}
-
-// handed returns the watch that move has handed over, nil if there is none.
-func (f *reflector) handed() (w *dialled) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.hand.next != nil {
-		w = f.hand.next.dialled
-		w.move = f.moves.Load()
-	}
-	f.hand.next = nil
-	return w
-}
-
-// outdated ends a watch that move has handed over: a list has come since.
-func (f *reflector) outdated() {
-	f.mu.Lock()
-	f.hand.lists++
-	unused := f.hand.next
-	f.hand.next = nil
-	f.mu.Unlock()
-	unused.Stop()
-}
-
-// end ends a watch that nobody will read.
-func (f *reflector) end() {
-	f.mu.Lock()
-	f.hand.ended = true
-	unused := f.hand.next
-	f.hand.next = nil
-	f.mu.Unlock()
-	unused.Stop()
-}
-
-// exchange returns a watch to be read in place of one that was opened before a move.
-func (f *reflector) exchange(ctx context.Context) (*dialled, error) {
-	if w := f.handed(); w != nil {
-		f.target.opened(w.FromRV)
-		return w, nil
-	}
-	return f.open(ctx, ending{bad: true})
 }

@@ -21,8 +21,8 @@ func (s *Set) otherShares(of *stream) (all []*stream) {
 // made returns what the stream is to hold of an item: the object that the stream of another share
 // holds, where that has the version and the content, and else a new one. held is what this stream
 // has of another version.
-func (l listing) made(o, held object.Object) object.Object {
-	if !l.newHistory {
+func (l *listing) made(o, held object.Object) object.Object {
+	if !l.asked.Doubted {
 		for _, st := range l.others {
 			if theirs, same := st.has(o); same {
 				return l.stream.ReuseIfEqual(o, theirs)

@@ -106,7 +106,7 @@ func (s *stream) record(w coherence.Write, by cause) bool {
 	s.expireLater()
 	s.mu.Unlock()
 	if relist {
-		s.reflector.relist()
+		s.reflector.Relist()
 	}
 	run(wake)
 	return true
@@ -161,7 +161,7 @@ func (s *stream) expireLater() {
 		s.own.expiry, s.own.expired = nil, true
 		s.mu.Unlock()
 		// What is stored may be older than the write: only a new list may take its place.
-		s.reflector.relist()
+		s.reflector.Relist()
 	})
 }
 
@@ -189,13 +189,6 @@ func (w *ownWrites) forgetSettled(positionRV string) int {
 		}
 	}
 	return len(w.unsettled)
-}
-
-// owed reports whether something waits for a version that the watch has not shown.
-func (s *stream) owed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.store.view.Pending() > 0 || s.own.forgetSettled(s.store.view.Position()) > 0
 }
 
 // bound is a version that the watch has to reach, or to pass.

@@ -13,8 +13,8 @@ type comparison struct {
 
 // compare compares the items of a list that may be of a new history with what the stream holds of
 // the same versions: the history may turn out to be the same. Called without locks.
-func (l listing) compare() {
-	if !l.newHistory {
+func (l *listing) compare() {
+	if !l.asked.Doubted {
 		return // put has done it
 	}
 	for key, o := range l.objects {

@@ -157,7 +157,7 @@ func (s *Set) Join(r object.Resource, spec object.Spec, o ListenOptions) (*Liste
 		ctx, cancel := context.WithCancel(s.ctx)
 		st.use.stop = cancel
 		s.tasks.Go(func() {
-			st.reflector.run(ctx)
+			st.reflector.Run(ctx)
 			st.end()
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/reflector"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -23,25 +24,30 @@ func (s Staging) Event(o runtime.Object, deleted bool) error { return s.l.stream
 
 // List takes in a whole list at a version, which was asked for when floorRV was known.
 func (s Staging) List(objects map[object.Key]object.Object, rv, floorRV string) error {
-	return s.l.stream.commit(listing{stream: s.l.stream, objects: objects}, rv, ask{atLeastRV: floorRV})
+	return s.commit(objects, rv, reflector.Asked{FloorRV: floorRV})
 }
 
 // ListInDoubt is List after a list that was older than what the server had shown.
 func (s Staging) ListInDoubt(objects map[object.Key]object.Object, rv, floorRV string) error {
-	return s.l.stream.commit(listing{stream: s.l.stream, objects: objects}, rv, ask{floorRV, true})
+	return s.commit(objects, rv, reflector.Asked{FloorRV: floorRV, Doubted: true})
+}
+
+func (s Staging) commit(objects map[object.Key]object.Object, rv string, asked reflector.Asked) error {
+	l := &listing{stream: s.l.stream, asked: asked, objects: objects, compared: make(map[object.Key]comparison)}
+	return s.l.stream.commit(l, rv)
 }
 
 // Initial reads the initial events of a watch, as a streamed list does, and drops the list.
 func (s Staging) Initial(ctx context.Context, w watch.Interface) (list map[object.Key]object.Object, err error) {
-	next := s.l.stream.begin(false)
-	_, err = initial(ctx, w, next)
+	next := s.l.stream.begin(reflector.Asked{})
+	_, err = reflector.ReadInitial(ctx, w, next)
 	return next.objects, err
 }
 
 // Put returns what a list would hold for an item.
 func (s Staging) Put(o object.Object, newHistory bool) (object.Object, error) {
-	l := s.l.stream.begin(newHistory)
-	err := l.put(o)
+	l := s.l.stream.begin(reflector.Asked{Doubted: newHistory})
+	err := l.put(o, false)
 	for _, held := range l.objects {
 		o = held
 	}

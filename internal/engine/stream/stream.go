@@ -1,18 +1,15 @@
 package stream
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/intake"
+	"github.com/kates-go/kates/internal/engine/reflector"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -26,7 +23,7 @@ type stream struct {
 	set       *Set
 	config    *Config // of the set
 	requests  source.Requests
-	reflector *reflector
+	reflector *reflector.Reflector
 	use       use // guarded by the set's lock
 	tally     tally
 	done      chan struct{} // closed when the stream has ended
@@ -85,12 +82,7 @@ func newStream(set *Set, s intake.Intake) *stream {
 		Source: s.Source, Resource: s.Key.Resource, Namespace: s.Key.Namespace,
 		Selection: metav1.ListOptions{LabelSelector: s.Key.Labels, FieldSelector: s.Key.Fields, ShardSelector: s.Selector.Shard.String()},
 	}
-	st.reflector = newReflector(st, st.requests, st.config)
-	st.reflector.step = s.Step
-	st.reflector.tally = &st.tally
-	if st.config.Warm != nil {
-		st.reflector.first = st
-	}
+	st.reflector = reflector.New(st, st.reflectorConfig())
 	return st
 }
 
@@ -99,92 +91,6 @@ func (s *stream) position() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.store.view.Position()
-}
-
-// floor is the version that no list may be older than: that of the newest own write, and the
-// position.
-func (s *stream) floor() string {
-	written := s.set.floor(s.Resource.Storage)
-	return coherence.Newest(s.position(), written)
-}
-
-// event takes in a live event of the watch. An error means that the watch cannot go on: that there
-// is no room for the object, or that no server should send it.
-func (s *stream) event(item runtime.Object, deleted bool) error {
-	o, err := s.Checked(item)
-	if err != nil {
-		return err
-	}
-	if err := s.unversioned("an event", o.GetResourceVersion()); err != nil {
-		return source.Garbled{Cause: err}
-	}
-	key := object.KeyOf(o)
-	in := !deleted && s.Matches(o)
-	if in {
-		o = s.prepare(o)
-		s.tally.taken(o)
-	}
-	s.tally.events.Add(1)
-	eventRV, lastRV := o.GetResourceVersion(), ""
-	var few [8]func()
-	wake := few[:0]
-	s.mu.Lock()
-	recovered := s.health.read()
-	s.progress.watchRV = coherence.Newest(s.progress.watchRV, eventRV)
-	before, last := s.store.read(key), deleted && s.store.lastState(key, o)
-	if last {
-		eventRV, lastRV = "", eventRV // rule 10: the event does not tell the version of the deletion
-		s.progress.noteUnversioned(s.set.unversioned.Add(1), s.store.view.Position())
-	}
-	if last || !s.store.stale(key, o) {
-		var seen coherence.Object
-		had := s.store.objects[key]
-		if !in {
-			s.remove(key, o)
-		} else if seen = o; !s.put(key, s.store.echo(before, s.store.beside(key, o))) {
-			s.mu.Unlock()
-			return s.set.room.full()
-		}
-		if in || had != nil { // else it is none of the query's
-			s.progress.kept.note(key, len(s.store.objects))
-		}
-		undated := s.store.view.Undated()
-		ended := s.store.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: eventRV, LastRV: lastRV})
-		s.noteUndated(undated)
-		wake = s.settle(s.mark(wake, key, before, delivered), ended, key)
-		s.waiters.wake() // an echo changes nothing, but a Sync may wait for it
-	}
-	s.mu.Unlock()
-	s.logRecovered(recovered)
-	run(wake)
-	return nil
-}
-
-// bookmark takes in a position without an object. One that the watch has passed makes no sense.
-// One that only a Sync has passed says nothing.
-func (s *stream) bookmark(rv string) error {
-	if err := s.unversioned("a bookmark", rv); err != nil {
-		return source.Garbled{Cause: err}
-	}
-	s.tally.bookmarks.Add(1)
-	s.mu.Lock()
-	s.health.heard = time.Now()
-	if watchRV := s.progress.watchRV; coherence.Newer(watchRV, rv) {
-		s.mu.Unlock()
-		s.failed(toRead, s.requests.Named(fmt.Errorf("a bookmark at version %s, and the watch was at %s before", rv, watchRV)))
-		return nil
-	}
-	recovered := s.health.read()
-	s.progress.watchRV = rv
-	var wake []func()
-	if !coherence.Newer(s.store.view.Position(), rv) {
-		wake = s.settle(nil, s.store.view.Advance(rv), object.Key{})
-		s.waiters.wake()
-	}
-	s.mu.Unlock()
-	s.logRecovered(recovered)
-	run(wake)
-	return nil
 }
 
 // settle marks the keys whose own write has ended, but one, where what is shown changed. It
@@ -276,28 +182,4 @@ func run(wake []func()) {
 	for _, f := range wake {
 		f()
 	}
-}
-
-// lost reports whether err makes it certain that there is nothing left to watch. It may ask the
-// server.
-func (s *stream) lost(ctx context.Context, err error) bool {
-	suspect := object.Misplaced(err) || apierrors.IsForbidden(err) && s.Key.Namespace != ""
-	if s.config.Gone == nil || !suspect {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, source.OpenTimeout)
-	defer cancel()
-	return s.config.Gone(ctx, s.Resource, s.Key.Namespace, err)
-}
-
-// unversioned says why an event or a bookmark with that version cannot be placed, if this server's
-// versions can be compared.
-func (s *stream) unversioned(what, rv string) error {
-	if coherence.Comparable(rv) || !coherence.Comparable(s.position()) {
-		return nil
-	}
-	if rv == "" {
-		return fmt.Errorf("%s without a version", what)
-	}
-	return fmt.Errorf("%s at version %q, which is no version", what, object.Brief(rv))
 }

@@ -71,7 +71,7 @@ func (c *catching) up(ctx context.Context) error {
 }
 
 // wait is how long the watches may take.
-func (c *catching) wait() time.Duration { return cmp.Or(c.f.config.Warm.Wait, catchMost) }
+func (c *catching) wait() time.Duration { return cmp.Or(c.config.Warm.Wait, catchMost) }
 
 // nudge asks for a list of one object again. A bookmark is as new as the server's cache, which
 // follows etcd only if a list has to be consistent. The first answer may have come from etcd
@@ -133,7 +133,7 @@ func (c *catching) take(raw watch.Event) error {
 	}
 	o, ok := e.Object.(object.Object)
 	had := ok && c.next.objects[object.KeyOf(o)] != nil
-	if _, err := c.next.initial(e); err != nil {
+	if _, err := c.next.Take(e); err != nil {
 		return err
 	}
 	if ok && (had || c.next.objects[object.KeyOf(o)] != nil) { // else it is none of the query's

@@ -11,6 +11,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/client/wire/ordered"
+	"github.com/kates-go/kates/internal/engine/reflector"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/object"
@@ -19,48 +20,68 @@ import (
 // warmStart begins a stream from its files. It is for the reflector's goroutine.
 type warmStart struct {
 	*stream
-	f    *reflector
-	head warm.Head // of the changes
-	next listing
+	fresh func(reflector.Asked) reflector.List // begins a list
+	asked reflector.Asked
+	head  warm.Head // of the changes
+	next  *listing
 	// changed are the keys that may differ from the base.
 	changed map[object.Key]struct{}
 }
 
-// warm brings the stream up to the present without a list. An error is why it could not, and the
-// stream is as it was. done says that another try would end in the same way.
-func (f *reflector) warm(ctx context.Context) (done bool, err error) {
-	s := f.first
+// fromFiles is the first list of a stream that comes from its files.
+type fromFiles struct{ *stream }
+
+// Load brings a list up to the present with files and a watch. An error is why it could not, and
+// the stream is as it was.
+func (s fromFiles) Load(ctx context.Context, asked reflector.Asked, begin func(reflector.Asked) reflector.List) (reflector.List, string, error) {
 	if err := s.keepable(); err != nil {
-		return true, err
+		return nil, "", err
 	}
 	from, err := s.askOrigin(ctx)
 	if err != nil {
-		return errors.Is(err, ErrNoOrigin), err
+		return nil, "", err
 	}
-	w := &warmStart{stream: s, f: f, changed: make(map[object.Key]struct{})}
-	err = w.begin(ctx, from)
-	var doubt doubtful
-	return err == nil || errors.As(err, &doubt), err
+	w := &warmStart{stream: s.stream, fresh: begin, asked: asked, changed: make(map[object.Key]struct{})}
+	rv, err := w.load(ctx, from)
+	if w.next == nil {
+		return nil, "", err
+	}
+	if err == nil {
+		s.started(nil) // a status beside the first snapshot has it
+	}
+	return w.next, rv, err
 }
 
-func (w *warmStart) begin(ctx context.Context, from warm.Origin) error {
+// Loaded notes how the stream has begun. Another try would not change that a file is of no use.
+func (s fromFiles) Loaded(ctx context.Context, err error) (again bool) {
+	if err == nil || ctx.Err() == nil {
+		s.started(err)
+	}
+	var doubt doubtful
+	return err != nil && !errors.As(err, &doubt) && !errors.Is(err, ErrNoOrigin)
+}
+
+// begin starts the list over.
+func (w *warmStart) begin() { w.next = w.fresh(w.asked).(*listing) }
+
+// load returns the version to which the list was brought.
+func (w *warmStart) load(ctx context.Context, from warm.Origin) (rv string, err error) {
 	store, want := w.config.Warm.Store, w.fileIdentity(from)
 	name, codec := want.Name(), w.config.Warm.codec(want)
 	lockorder.CallOut("the store of a warm start")
 	file, err := store.Load(ctx, name+warm.Changes)
 	if err != nil {
-		return missing(err)
+		return "", missing(err)
 	}
 	defer func() { _ = file.Close() }() // its error says nothing of what was read
 	changes, err := codec.Open(file)
 	if err != nil {
-		return useless(err)
+		return "", useless(err)
 	}
 	w.head = changes.Head
 	if err := w.suits(want); err != nil {
-		return err
+		return "", err
 	}
-	asked := w.f.asks() // before any request: W1
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answer := make(chan present, 1)
@@ -71,7 +92,7 @@ func (w *warmStart) begin(ctx context.Context, from warm.Origin) error {
 		}
 		answer <- p
 	}()
-	w.next = w.f.target.begin(false)
+	w.begin()
 	if err = w.read(ctx, name, changes); err != nil {
 		cancel()
 	}
@@ -79,20 +100,15 @@ func (w *warmStart) begin(ctx context.Context, from warm.Origin) error {
 	defer now.stop()
 	switch {
 	case err != nil && !errors.Is(err, context.Canceled):
-		return err
+		return "", err
 	case now.err != nil:
-		return now.err
+		return "", now.err
 	case err != nil:
-		return err
-	case coherence.Newer(asked.atLeastRV, now.now.RV):
-		return doubtful("the server's newest version is older than that of an own write")
+		return "", err
+	case coherence.Newer(w.asked.FloorRV, now.now.RV):
+		return "", doubtful("the server's newest version is older than that of an own write")
 	}
-	rv, err := w.finish(ctx, &now)
-	if err != nil {
-		return err
-	}
-	w.f.target.started(nil) // a status beside the first snapshot has it
-	return w.f.listed(w.next, rv, asked)
+	return w.finish(ctx, &now)
 }
 
 // suits is an error if the file is not of this query, server and program, or is too old.
@@ -212,7 +228,7 @@ func (w *warmStart) unpack(chunk *warm.Chunk) (all []unpacked, err error) {
 }
 
 // keep takes in a record of a file.
-func (l listing) keep(o object.Object, gone object.Key) error {
+func (l *listing) keep(o object.Object, gone object.Key) error {
 	if o != nil {
 		gone = object.KeyOf(o) // it takes the place of what was written before
 	}
@@ -222,7 +238,7 @@ func (l listing) keep(o object.Object, gone object.Key) error {
 	if o == nil {
 		return nil
 	}
-	err := l.put(o)
+	err := l.put(o, false)
 	if source.IsGarbled(err) {
 		return useless(err)
 	}
@@ -339,9 +355,10 @@ func (w *warmStart) verdict(answered []coherence.Sighting) error {
 
 // takeWhole takes in that the items are all that there are.
 func (w *warmStart) takeWhole(p *present) (rv string, err error) {
-	w.next, w.changed = w.f.target.begin(false), nil
+	w.begin()
+	w.changed = nil
 	for _, item := range p.now.Items {
-		if err := w.next.put(item); err != nil {
+		if err := w.next.Put(item); err != nil {
 			return "", err
 		}
 	}

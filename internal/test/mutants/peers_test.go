@@ -120,7 +120,7 @@ var collecting = []mutant{
 	},
 	{
 		name: "the status does not say what fails", peer: silent404,
-		in: "stream.failed", caught: "TestG8AKindWhoseListFailsForEverHoldsOnlyTheFirstSignal",
+		in: "stream.Failed", caught: "TestG8AKindWhoseListFailsForEverHoldsOnlyTheFirstSignal",
 		old: `s.health.set(state, err)`,
 		new: `s.health.set(state, nil)`,
 	},
@@ -179,7 +179,7 @@ var collecting = []mutant{
 var isolation = []mutant{
 	{
 		name: "a refused list is an empty one", peer: emptied,
-		in: "stream.failed", caught: "TestG8AKindThatFailsAfterTheFirstSnapshotKeepsItsObjectsAndStopsNobody/forbidden",
+		in: "stream.Failed", caught: "TestG8AKindThatFailsAfterTheFirstSnapshotKeepsItsObjectsAndStopsNobody/forbidden",
 		old: `state := classify(err)`,
 		new: `state := classify(err)
 			if state == Forbidden {
@@ -232,17 +232,20 @@ var isolation = []mutant{
 	},
 	{
 		name: "one backoff for all", peer: oneBackoff,
-		in: "reflector.rest", caught: "TestG8TheFailuresOfOneKindDoNotSlowAnother",
-		old: `d := f.pace.Step()`,
-		new: `d := f.pace.Step()
-			streams := f.target.(*stream).set
-			streams.mu.Lock()
-			for _, other := range streams.streams {
+		in: "stream.Failed", caught: "TestG8TheFailuresOfOneKindDoNotSlowAnother",
+		old: `s.mu.Lock()
+	state := classify(err)`,
+		new: `pause := time.Duration(0)
+			s.set.mu.Lock()
+			for _, other := range s.set.streams {
 				if other.health.err != nil {
-					d = max(d, time.Since(other.health.since)/2)
+					pause = max(pause, time.Since(other.health.since)/2)
 				}
 			}
-			streams.mu.Unlock()`,
+			s.set.mu.Unlock()
+			time.Sleep(pause)
+			s.mu.Lock()
+			state := classify(err)`,
 	},
 }
 

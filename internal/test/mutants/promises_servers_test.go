@@ -4,10 +4,9 @@ package mutants
 var clusters = []mutant{
 	{
 		name: "the old watch ends before the new one is open", says: "a new connection takes over when it works, and no watch has a gap",
-		in: "reflector.follow", caught: "TestAWatchThatWasOpenedBeforeTheExchangeEndsWhenTheNextIsOpen",
-		old: `next, err := f.exchange(ctx)`,
-		new: `w.Stop()
-			next, err := f.exchange(ctx)`,
+		in: "Reflector.follow", caught: "TestAWatchThatWasOpenedBeforeTheExchangeEndsWhenTheNextIsOpen",
+		old: `got.ending != moved`,
+		new: `true`,
 	},
 	{
 		name: "requests go on over the old connection", says: "a new connection takes over when it works, and no watch has a gap",
@@ -85,11 +84,11 @@ var clusters = []mutant{
 	},
 	{
 		name: "what was shown goes where there is no room", says: "a watch that has no room says so, and what it has shown stays",
-		in: "stream.failed", caught: "TestG5G8AnEventOverTheBoundTakesNothingBackAndHarmsNoOtherStream",
+		in: "stream.Failed", caught: "TestG5G8AnEventOverTheBoundTakesNothingBackAndHarmsNoOtherStream",
 		old: `state := classify(err)`,
 		new: `state := classify(err)
 			if errors.Is(err, source.ErrTooMany) && s.progress.synced {
-				_ = s.swap(listing{objects: make(map[object.Key]object.Object)}, s.store.view.Position(), false)
+				_ = s.swap(&listing{objects: make(map[object.Key]object.Object)}, s.store.view.Position(), false)
 			}`,
 	},
 	{
@@ -122,9 +121,9 @@ var wire = []mutant{
 	},
 	{
 		name: "an error after a while is no failure", says: "a watch that cannot be read is opened with growing pauses",
-		in: "reflector.read", caught: "TestG5G8AWatchThatIsBrokenOrHostileTakesNothingBackAndIsNotOpenedInALoop/an_error_500_after_a_while,_untyped",
-		old: `(end.err != nil || lasted < steady)`,
-		new: `lasted < steady`,
+		in: "result.futile", caught: "TestG5G8AWatchThatIsBrokenOrHostileTakesNothingBackAndIsNotOpenedInALoop/an_error_500_after_a_while,_untyped",
+		old: `(r.err != nil || r.lasted < steady)`,
+		new: `r.lasted < steady`,
 	},
 	{
 		name: "a list that does not say its kind is taken", says: "a list that is broken, a lie or without end is an error",

@@ -16,8 +16,8 @@ var position = []mutant{
 	},
 	{
 		name: "a bookmark moves nothing", rule: "position",
-		in: "reflector.take", caught: "TestG6ABookmarkEndsWhatNoEventEnds",
-		old: `err = f.target.bookmark(e.RV)`,
+		in: "stream.Take", caught: "TestG6ABookmarkEndsWhatNoEventEnds",
+		old: `return s.bookmark(e.RV)`,
 		new: `return nil`,
 	},
 	{

@@ -103,26 +103,27 @@ var coverage = []mutant{
 var probe = []mutant{
 	{
 		name: "a server that has gone back passes", rule: "probe",
-		in: "reflector.probe", caught: "TestG5ARestoredClusterIsNoticedThoughTheWatchCanBeResumed",
-		old: `coherence.Newer(asked.atLeastRV, newestRV)`,
-		new: `newestRV == "" && asked.doubted`,
+		in: "Reflector.probe", caught: "TestG5ARestoredClusterIsNoticedThoughTheWatchCanBeResumed",
+		old: `coherence.Newer(floorRV, newestRV)`,
+		new: `newestRV == floorRV && false`,
 	},
 	{
 		name: "silence is nothing", rule: "probe",
-		in: "reflector.read", caught: "TestG2AHalfOpenWatchIsOpenedAnewWithoutAList",
-		old: `return ending{silent: true}`,
-		new: `quiet.Reset(silence)`,
+		in: "Reflector.read", caught: "TestG2AHalfOpenWatchIsOpenedAnewWithoutAList",
+		old: `got.ending = silent
+			return got`,
+		new: `quiet.Reset(f.IdleTimeout)`,
 	},
 	{
 		name: "residue waits for ever", rule: "probe",
-		in: "reflector.probe", caught: "TestG6AnOwnWriteThatNoEventConfirmsEndsWithinAnIdleTimeout",
-		old: `last.silent && f.target.owed()`,
+		in: "Reflector.probe", caught: "TestG6AnOwnWriteThatNoEventConfirmsEndsWithinAnIdleTimeout",
+		old: `wasSilent && f.sink.Mark().Owed`,
 		new: `false`,
 	},
 	{
 		name: "a list that was overtaken is a restored cluster", rule: "probe",
 		in: "stream.commit", caught: "TestG5AListThatWasOvertakenIsNeverTakenForARestoredServer",
-		old: `older && !coherence.Newer(asked.atLeastRV, rv)`,
+		old: `older && !coherence.Newer(l.asked.FloorRV, rv)`,
 		new: `false`,
 	},
 }

@@ -32,7 +32,7 @@ var boxed = []mutant{
 	{
 		name: "what leaves during a streamed list stays in it", rule: "D3",
 		in: "listing.put", caught: "TestG1WhatLeavesAllAlternativesDuringAStreamedListIsNotInIt",
-		old: `again && !l.paged`,
+		old: `again && !once`,
 		new: `false`,
 	},
 	{

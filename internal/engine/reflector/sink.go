@@ -1,0 +1,79 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kates-go/kates/internal/engine/source"
+)
+
+// Sink is what a reflector fills. Only the reflector's goroutine calls it.
+type Sink interface {
+	// Begin starts the next list. The one before is dropped.
+	Begin(Asked) List
+	// Take takes in an event of the watch. An error ends the watch.
+	Take(source.Event) error
+	// Mark is how far the sink has come. Any goroutine may call it.
+	Mark() Mark
+	// Opened says that a watch is open that began at a version.
+	Opened(fromRV string)
+	// Futile says that the last watch failed and brought nothing new: that it was opened says
+	// nothing about the server's objects.
+	Futile()
+	// Failed says that a request has failed. The reflector tries again.
+	Failed(what Request, err error)
+	// Gone says that there is certainly nothing left to watch. The reflector tries again.
+	Gone(why error)
+}
+
+// List is a list on its way into a sink.
+type List interface {
+	// Put takes in an item of a list, which comes once.
+	Put(item runtime.Object) error
+	// Take takes in an initial event of a watch, which may be about an object that came before.
+	// It returns the version of the list when the event is the bookmark that ends the list.
+	Take(source.Event) (rv string, err error)
+	// Commit puts the whole list in the place of what the sink has. [ErrOlder]: the list is older
+	// than what the sink has had.
+	Commit(rv string) error
+	// Drop gives up the list, unless it was committed.
+	Drop()
+}
+
+// Mark is how far a sink has come.
+type Mark struct {
+	PositionRV string // up to which the sink is complete, "" before the first list
+	FloorRV    string // that no list may be older than
+	Owed       bool   // something waits for a version that the watch has not shown
+}
+
+// Asked is what was known when a list was asked for.
+type Asked struct {
+	FloorRV string // the newest version that the sink, or an own write, had had
+	Doubted bool   // the server's newest version was older: the list may begin a new history
+}
+
+// ErrOlder is a server whose newest state is older than what it has shown. If it insists, it was
+// restored from a backup.
+var ErrOlder = errors.New("the server's newest version is older than what it has shown before")
+
+// Request is what a reflector was doing when something failed.
+type Request string
+
+// The requests of a reflector.
+const (
+	ToList   Request = "list"
+	ToWatch  Request = "watch"
+	ToResume Request = "resume the watch"
+)
+
+// First is a first list that does not come from the server.
+type First interface {
+	// Load begins a list with begin, and fills it up to a version.
+	Load(ctx context.Context, asked Asked, begin func(Asked) List) (list List, rv string, err error)
+	// Loaded is called with the error of Load, or of the list's Commit. It reports whether Load is
+	// worth another try, should the list from the server fail as well.
+	Loaded(ctx context.Context, err error) (again bool)
+}

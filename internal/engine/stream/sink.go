@@ -1,0 +1,180 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/reflector"
+	"github.com/kates-go/kates/internal/engine/source"
+	"github.com/kates-go/kates/internal/object"
+)
+
+// A stream is the sink of its reflector: what the server says comes in here, and by listing.go.
+
+var _ reflector.Sink = (*stream)(nil)
+
+func (s *stream) reflectorConfig() reflector.Config {
+	c := reflector.Config{
+		Requests: s.requests, Streamed: s.config.StreamLists, PageSize: s.config.PageSize,
+		IdleTimeout: s.config.IdleTimeout, KindPoll: s.config.KindPoll, Suspect: s.config.Suspect,
+		Lost:       s.lost,
+		BeforeList: func(ctx context.Context) { _, _ = s.askOrigin(ctx) }, // without it, the list is not kept
+		Reach:      func(before reflector.Request) { s.reach(points[before], object.Key{}) },
+	}
+	if s.config.Warm != nil {
+		c.First = fromFiles{s}
+	}
+	return c
+}
+
+var points = map[reflector.Request]Point{reflector.ToList: AtList, reflector.ToWatch: AtWatch}
+
+// Mark is how far the stream has come.
+func (s *stream) Mark() reflector.Mark {
+	s.mu.Lock()
+	m := reflector.Mark{PositionRV: s.store.view.Position()}
+	m.Owed = s.store.view.Pending() > 0 || s.own.forgetSettled(m.PositionRV) > 0
+	s.mu.Unlock()
+	m.FloorRV = coherence.Newest(m.PositionRV, s.set.floor(s.Resource.Storage))
+	return m
+}
+
+// Take takes in an event of the watch. An error ends the watch: there is no room for the object, or
+// the event makes no sense.
+func (s *stream) Take(e source.Event) error {
+	s.Step.Begin()
+	defer s.Step.End()
+	if e.Type == watch.Bookmark {
+		return s.bookmark(e.RV)
+	}
+	return s.event(e.Object, e.Type == watch.Deleted)
+}
+
+// Opened takes in that a watch is open. After a move the watch may begin where the one before has
+// been already: the stream's bookmarks do not go back.
+func (s *stream) Opened(fromRV string) {
+	s.mu.Lock()
+	if coherence.Comparable(fromRV) {
+		s.progress.watchRV = fromRV
+	}
+	s.health.before = s.health.heard
+	recovered := s.well()
+	s.mu.Unlock()
+	s.logRecovered(recovered)
+}
+
+// Futile takes in that the last watch brought nothing new and failed.
+func (s *stream) Futile() {
+	s.mu.Lock()
+	s.health.heard = s.health.before
+	s.mu.Unlock()
+}
+
+// event takes in a live event of the watch. An error means that the watch cannot go on: that there
+// is no room for the object, or that no server should send it.
+func (s *stream) event(item runtime.Object, deleted bool) error {
+	o, err := s.Checked(item)
+	if err != nil {
+		return err
+	}
+	if err := s.unversioned("an event", o.GetResourceVersion()); err != nil {
+		return source.Garbled{Cause: err}
+	}
+	key := object.KeyOf(o)
+	in := !deleted && s.Matches(o)
+	if in {
+		o = s.prepare(o)
+		s.tally.taken(o)
+	}
+	s.tally.events.Add(1)
+	eventRV, lastRV := o.GetResourceVersion(), ""
+	var few [8]func()
+	wake := few[:0]
+	s.mu.Lock()
+	recovered := s.health.read()
+	s.progress.watchRV = coherence.Newest(s.progress.watchRV, eventRV)
+	before, last := s.store.read(key), deleted && s.store.lastState(key, o)
+	if last {
+		eventRV, lastRV = "", eventRV // rule 10: the event does not tell the version of the deletion
+		s.progress.noteUnversioned(s.set.unversioned.Add(1), s.store.view.Position())
+	}
+	if last || !s.store.stale(key, o) {
+		var seen coherence.Object
+		had := s.store.objects[key]
+		if !in {
+			s.remove(key, o)
+		} else if seen = o; !s.put(key, s.store.echo(before, s.store.beside(key, o))) {
+			s.mu.Unlock()
+			return s.set.room.full()
+		}
+		if in || had != nil { // else it is none of the query's
+			s.progress.kept.note(key, len(s.store.objects))
+		}
+		undated := s.store.view.Undated()
+		ended := s.store.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: eventRV, LastRV: lastRV})
+		s.noteUndated(undated)
+		wake = s.settle(s.mark(wake, key, before, delivered), ended, key)
+		s.waiters.wake() // an echo changes nothing, but a Sync may wait for it
+	}
+	s.mu.Unlock()
+	s.logRecovered(recovered)
+	run(wake)
+	return nil
+}
+
+// bookmark takes in a position without an object. One that the watch has passed makes no sense.
+// One that only a Sync has passed says nothing.
+func (s *stream) bookmark(rv string) error {
+	if err := s.unversioned("a bookmark", rv); err != nil {
+		return source.Garbled{Cause: err}
+	}
+	s.tally.bookmarks.Add(1)
+	s.mu.Lock()
+	s.health.heard = time.Now()
+	if watchRV := s.progress.watchRV; coherence.Newer(watchRV, rv) {
+		s.mu.Unlock()
+		s.Failed(toRead, s.requests.Named(fmt.Errorf("a bookmark at version %s, and the watch was at %s before", rv, watchRV)))
+		return nil
+	}
+	recovered := s.health.read()
+	s.progress.watchRV = rv
+	var wake []func()
+	if !coherence.Newer(s.store.view.Position(), rv) {
+		wake = s.settle(nil, s.store.view.Advance(rv), object.Key{})
+		s.waiters.wake()
+	}
+	s.mu.Unlock()
+	s.logRecovered(recovered)
+	run(wake)
+	return nil
+}
+
+// lost reports whether err makes it certain that there is nothing left to watch. It may ask the
+// server.
+func (s *stream) lost(ctx context.Context, err error) bool {
+	suspect := object.Misplaced(err) || apierrors.IsForbidden(err) && s.Key.Namespace != ""
+	if s.config.Gone == nil || !suspect {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, source.OpenTimeout)
+	defer cancel()
+	return s.config.Gone(ctx, s.Resource, s.Key.Namespace, err)
+}
+
+// unversioned says why an event or a bookmark with that version cannot be placed, if this server's
+// versions can be compared.
+func (s *stream) unversioned(what, rv string) error {
+	if coherence.Comparable(rv) || !coherence.Comparable(s.position()) {
+		return nil
+	}
+	if rv == "" {
+		return fmt.Errorf("%s without a version", what)
+	}
+	return fmt.Errorf("%s at version %q, which is no version", what, object.Brief(rv))
+}
