@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
@@ -121,7 +122,7 @@ func (s *slot) delivered(f *field, shown bool) {
 	for _, l := range f.Query.Listeners() {
 		st := l.State()
 		rev := sim.Revision(st.PositionRV)
-		s.free = s.free || st.Phase == stream.Relisting && shown // a first snapshot waits for it
+		s.free = s.free || st.Phase == audience.Relisting && shown // a first snapshot waits for it
 		for _, key := range modelKeys {
 			if at, known := s.least[key]; s.covers(key) && l.Covers(key) && (!known || rev < at) {
 				s.least[key] = rev

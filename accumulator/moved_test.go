@@ -117,7 +117,7 @@ func TestG1TheFirstSnapshotHasAnOptionalQueryThatIsReplacedByAForbiddenOne(t *te
 
 func refused(a *Accumulator) bool {
 	for _, l := range a.collector.Fields()[0].Query.Listeners() {
-		if l.State().Refused {
+		if l.State().First >= stream.Refused {
 			return true
 		}
 	}

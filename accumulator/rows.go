@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/kates-go/kates/internal/base/guard"
+	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -89,7 +89,7 @@ func followed(diffs, then []snapshot.Diff) []snapshot.Diff {
 // judged again. If the batch has all objects, the others are gone. The result is in key order.
 func (a *Accumulator) rows(i row, t query.Batch, judged judgements) []snapshot.Change {
 	rejudge := judged.all != a.judgements.all
-	slices.SortFunc(t.Changes, func(x, y stream.Change) int { return object.Compare(x.Key, y.Key) })
+	slices.SortFunc(t.Changes, func(x, y audience.Change) int { return object.Compare(x.Key, y.Key) })
 	table, out, changes := i.field().Shown.table, snapshot.NewChanges(len(t.Changes)), t.Changes
 	differ := t.NewHistory || t.Reshaped // one version may look different
 	if rejudge || t.Whole {
@@ -143,7 +143,7 @@ func (a *Accumulator) panicked(out *snapshot.Changes, i row) {
 }
 
 // changed adds a change of a key that the table does not have.
-func (a *Accumulator) changed(out *snapshot.Changes, i row, c stream.Change) {
+func (a *Accumulator) changed(out *snapshot.Changes, i row, c audience.Change) {
 	if c.Object != nil {
 		out.Put(c.Key, a.rowOf(i, c.Object))
 	}
@@ -151,7 +151,7 @@ func (a *Accumulator) changed(out *snapshot.Changes, i row, c stream.Change) {
 
 // changedFrom adds a change of a key that the table has. old is its row, complete if it is to be
 // judged again.
-func (a *Accumulator) changedFrom(out *snapshot.Changes, i row, old snapshot.Row, c stream.Change, differ, rejudge bool) {
+func (a *Accumulator) changedFrom(out *snapshot.Changes, i row, old snapshot.Row, c audience.Change, differ, rejudge bool) {
 	switch {
 	case c.Object == nil:
 		out.Delete(c.Key)

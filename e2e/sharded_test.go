@@ -26,6 +26,7 @@ import (
 	"github.com/kates-go/kates/e2e/cluster"
 	"github.com/kates-go/kates/internal/base/shardrange"
 	requests "github.com/kates-go/kates/internal/client/wire"
+	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/stream"
 	objects "github.com/kates-go/kates/internal/object"
@@ -104,7 +105,7 @@ func (s *share) shows() map[objects.Key]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.listener.Take()
-	if b.Extent == stream.Everything {
+	if b.Extent == audience.Everything {
 		clear(s.held)
 	}
 	for _, c := range b.Changes {

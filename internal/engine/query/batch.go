@@ -3,13 +3,13 @@ package query
 import (
 	"maps"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/object"
 )
 
 // Batch is what has changed in a query since its last batch.
 type Batch struct {
-	Changes []stream.Change
+	Changes []audience.Change
 	// Whole: Changes has all objects. Others that the reader has are gone.
 	Whole bool
 	// Signals are the keys whose change is worth a signal. With Whole, all are.
@@ -27,15 +27,15 @@ type Batch struct {
 }
 
 // batchOf converts a batch of one stream.
-func batchOf(b stream.Batch) Batch {
+func batchOf(b audience.Batch) Batch {
 	return Batch{
-		Changes: b.Changes, Whole: b.Extent == stream.Everything, Signals: b.Signals,
-		NewHistory: b.NewHistory, OK: b.Extent != stream.Unknown,
+		Changes: b.Changes, Whole: b.Extent == audience.Everything, Signals: b.Signals,
+		NewHistory: b.NewHistory, OK: b.Extent != audience.Unknown,
 	}
 }
 
 // addStream adds what a stream has to those of others. No two have one object.
-func (b *Batch) addStream(t stream.Batch) {
+func (b *Batch) addStream(t audience.Batch) {
 	b.OK, b.NewHistory = true, b.NewHistory || t.NewHistory
 	b.Changes = append(b.Changes, t.Changes...)
 	for key := range t.Signals {

@@ -1,7 +1,7 @@
 package query
 
 import (
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -45,7 +45,7 @@ func (h *held) settle(out *Batch, shown func(object.Key) (object.Object, bool), 
 		o, had := shown(key)
 		if release(key, w) {
 			out.OK = true
-			out.Changes = append(out.Changes, stream.Change{Key: key, Object: w.object})
+			out.Changes = append(out.Changes, audience.Change{Key: key, Object: w.object})
 			if h.signals[key] {
 				news = true
 				h.addSignal(out, key)
@@ -54,7 +54,7 @@ func (h *held) settle(out *Batch, shown func(object.Key) (object.Object, bool), 
 			continue
 		}
 		if had && out.Whole {
-			out.Changes = append(out.Changes, stream.Change{Key: key, Object: o})
+			out.Changes = append(out.Changes, audience.Change{Key: key, Object: o})
 		}
 		if h.perKey && (out.Whole || out.Signals[key]) { // the change may come later
 			h.signal(key)

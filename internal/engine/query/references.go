@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -74,7 +75,7 @@ func (r *references) Phase() Phase {
 		return k.phase()
 	case !r.known.Load() || slices.ContainsFunc(all, func(l *stream.Listener) bool { return !r.ready(l, k.query.Optional) }):
 		return phaseOf(all)
-	case slices.ContainsFunc(all, func(l *stream.Listener) bool { return !k.query.Optional || !l.State().Refused }):
+	case slices.ContainsFunc(all, func(l *stream.Listener) bool { return !k.query.Optional || l.State().First == stream.NotRefused }):
 		return Complete
 	}
 	return Empty
@@ -85,7 +86,7 @@ func (r *references) Phase() Phase {
 // snapshot.
 func (r *references) ready(l *stream.Listener, optional bool) bool {
 	st := l.State()
-	return st.Ready() || st.Gone || (optional || r.host.Ready.Load()) && st.Refused
+	return st.Ready() || st.Gone || (optional || r.host.Ready.Load()) && st.First >= stream.Refused
 }
 
 func (r *references) News() bool {
@@ -126,7 +127,7 @@ func (r *references) Take(Shown) Batch {
 	}
 	for key, l := range fresh {
 		b := l.Take()
-		if b.Extent == stream.Everything {
+		if b.Extent == audience.Everything {
 			now[key] = nil
 			out.signal(key)
 		}
@@ -141,7 +142,7 @@ func (r *references) Take(Shown) Batch {
 		out.NewHistory = out.NewHistory || b.NewHistory
 	}
 	for key, o := range now {
-		out.Changes = append(out.Changes, stream.Change{Key: key, Object: o})
+		out.Changes = append(out.Changes, audience.Change{Key: key, Object: o})
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package query
 import (
 	"slices"
 
+	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -83,7 +84,7 @@ func (u *union) takeStreams(shown Shown, parts []*part, spaces *stream.Listener,
 			take = p.listener.TakeAll
 		}
 		b := take()
-		part, lost = part || b.Extent == stream.Some, lost || b.Extent == stream.Lost
+		part, lost = part || b.Extent == audience.Some, lost || b.Extent == audience.Lost
 		u.batches = append(u.batches, b)
 	}
 	if lost && !shown.Present() {
@@ -94,8 +95,8 @@ func (u *union) takeStreams(shown Shown, parts []*part, spaces *stream.Listener,
 
 // alone returns the batch of the only stream. A first snapshot is whole, though names may have been
 // read: it waits for a list if own writes were given up.
-func alone(shown Shown, b stream.Batch) Batch {
-	if b.Extent == stream.Lost && !shown.Present() {
+func alone(shown Shown, b audience.Batch) Batch {
+	if b.Extent == audience.Lost && !shown.Present() {
 		return Batch{}
 	}
 	return batchOf(b)
@@ -106,11 +107,11 @@ func (u *union) joined(shown Shown, parts []*part, whole bool) Batch {
 	out := Batch{OK: len(parts) == 0, Whole: whole}
 	for i, b := range u.batches {
 		switch l := parts[i].listener; {
-		case b.Extent == stream.Unknown: // the reader has nothing of it
+		case b.Extent == audience.Unknown: // the reader has nothing of it
 			continue
-		case b.Extent == stream.Lost && whole:
+		case b.Extent == audience.Lost && whole:
 			b.Changes = had(shown, l) // it stays
-		case b.Extent == stream.Everything && !whole:
+		case b.Extent == audience.Everything && !whole:
 			b = u.replaces(b, shown, l)
 		}
 		out.addStream(b)
@@ -119,16 +120,16 @@ func (u *union) joined(shown Shown, parts []*part, whole bool) Batch {
 		return Batch{}
 	}
 	if u.within != nil {
-		out.Changes = slices.DeleteFunc(out.Changes, func(c stream.Change) bool { return !u.within[c.Key.Namespace] })
+		out.Changes = slices.DeleteFunc(out.Changes, func(c audience.Change) bool { return !u.within[c.Key.Namespace] })
 	}
 	return out
 }
 
 // had returns the objects of a stream that the reader has.
-func had(shown Shown, of *stream.Listener) (all []stream.Change) {
+func had(shown Shown, of *stream.Listener) (all []audience.Change) {
 	for key := range shown.Keys {
 		if o, ok := shown.Get(key); ok && of.Covers(key) {
-			all = append(all, stream.Change{Key: key, Object: o})
+			all = append(all, audience.Change{Key: key, Object: o})
 		}
 	}
 	return all
@@ -136,14 +137,14 @@ func had(shown Shown, of *stream.Listener) (all []stream.Change) {
 
 // replaces returns the changes that a batch of all objects of one stream makes, among those of
 // others: what the reader has of that stream, and the batch lacks, is gone.
-func (u *union) replaces(b stream.Batch, shown Shown, of *stream.Listener) stream.Batch {
+func (u *union) replaces(b audience.Batch, shown Shown, of *stream.Listener) audience.Batch {
 	there := make(map[object.Key]bool, len(b.Changes))
 	for _, c := range b.Changes {
 		there[c.Key] = true
 	}
 	for _, c := range had(shown, of) {
 		if !there[c.Key] {
-			b.Changes = append(b.Changes, stream.Change{Key: c.Key})
+			b.Changes = append(b.Changes, audience.Change{Key: c.Key})
 		}
 	}
 	if u.host.PerKey {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -32,8 +33,8 @@ type union struct {
 	taken bool
 
 	// These belong to the reader's turn.
-	within  map[string]bool // the selected namespaces; nil: all
-	batches []stream.Batch  // of the streams, empty between two turns
+	within  map[string]bool  // the selected namespaces; nil: all
+	batches []audience.Batch // of the streams, empty between two turns
 }
 
 func newUnion(h Host, k kind) *union { return &union{host: h, wake: h.Wake, kind: k} }
@@ -70,9 +71,9 @@ func (u *union) Phase() Phase {
 	switch {
 	case moving, spaces != nil && !spaces.State().Settled(optional), slices.ContainsFunc(parts, unsettled):
 		return phaseOf(listenersOf(parts))
-	case optional && spaces != nil && spaces.State().Refused:
+	case optional && spaces != nil && spaces.State().First >= stream.Refused:
 		return Empty // the selected namespaces cannot be known
-	case slices.ContainsFunc(parts, func(p *part) bool { return !optional || !p.listener.State().Refused }):
+	case slices.ContainsFunc(parts, func(p *part) bool { return !optional || p.listener.State().First == stream.NotRefused }):
 		return Complete
 	}
 	return Empty
@@ -85,7 +86,7 @@ func phaseOf(all []*stream.Listener) Phase {
 		switch st := l.State(); {
 		case st.Ready():
 			phase = Replaced
-		case st.Phase == stream.Dropped:
+		case st.Phase == audience.Dropped:
 			return Incomplete
 		}
 	}
@@ -97,7 +98,7 @@ func phaseOf(all []*stream.Listener) Phase {
 func (u *union) lacks(other *union) bool {
 	parts, spaces := u.current()
 	theirs, theirSpaces := other.current()
-	pending := func(l *stream.Listener) bool { st := l.State(); return st.Refused && !st.Lasting }
+	pending := func(l *stream.Listener) bool { st := l.State(); return st.First == stream.Refused }
 	if spaces != nil && theirSpaces != nil && pending(spaces) && theirSpaces.State().Ready() {
 		return true
 	}

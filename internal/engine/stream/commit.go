@@ -46,7 +46,7 @@ func (s *stream) commit(l *listing, rv string) error {
 	if s.own.givenUp {
 		s.own.givenUp, s.own.atLeastRV = false, ""
 		for l := range s.listeners {
-			l.restart()
+			l.untaken.Restart()
 		}
 	}
 	for l := range s.listeners { // the first list is news, also when it is empty
@@ -80,8 +80,7 @@ func (s *stream) swap(l *listing, rv string, restored bool) (wake []func()) {
 		s.store.view.Reset(rv)
 		clear(s.own.unsettled)
 		for l := range s.listeners {
-			l.restart()
-			l.newHistory = true
+			l.untaken.RestartHistory()
 		}
 	} else {
 		if s.own.expired {

@@ -37,8 +37,8 @@ const (
 // empty: one refusal may come from an authorizer that is starting.
 const forbiddenForGood = 2
 
-// forbiddenForLong is how often in a row that has to be so until nobody waits for the right to come
-// back who has shown the objects before: with the pauses between, half a minute or so.
+// forbiddenForLong is how many lists in a row must be refused before an optional query that was
+// shown before counts as empty: with the pauses between them, about half a minute.
 const forbiddenForLong = 8
 
 // health is how a stream's requests fare. The stream's lock guards it.
@@ -72,15 +72,26 @@ func (h *health) read() (recovered bool) {
 }
 
 // turn notes whether the resource is gone.
-func (h *health) turn(gone bool, listeners audience) {
+func (h *health) turn(gone bool, all listeners) {
 	if h.gone == gone {
 		return
 	}
 	h.gone = gone
-	for l := range listeners {
-		l.turned = true
+	for l := range all {
+		l.untaken.Turn()
 		l.noted()
 	}
+}
+
+// refusal is how certain it is that there is no first list.
+func (h *health) refusal() Refusal {
+	switch {
+	case h.gone, h.refused >= forbiddenForLong:
+		return RefusedForLong
+	case h.refused >= forbiddenForGood:
+		return Refused
+	}
+	return NotRefused
 }
 
 // classify returns the state after an error of a list or watch.
@@ -147,15 +158,15 @@ func (s *stream) Failed(what reflector.Request, err error) {
 // outage after the first list passes by itself, and so does a 429 (the storage of a new kind
 // answers so for a while). A kind that every listener calls optional may be refused or missing, or
 // have no lists.
-func grave(state State, err error, synced bool, listeners audience) bool {
+func grave(state State, err error, synced bool, all listeners) bool {
 	if errors.Is(err, source.ErrTooMany) {
-		return len(listeners) > 0
+		return len(all) > 0
 	}
 	definite := state == Missing || final(err)
 	if !definite && (synced || apierrors.IsTooManyRequests(err)) {
 		return false
 	}
-	return !definite && len(listeners) > 0 || !listeners.optional()
+	return !definite && len(all) > 0 || !all.optional()
 }
 
 // logFor returns the function that logs an error: as an error if it is grave, else as information.
@@ -226,9 +237,9 @@ func (l *Listener) Status() Status {
 	defer s.mu.Unlock()
 	st := s.status()
 	st.Objects = l.count()
-	if l.narrow != nil {
-		st.Form = strings.TrimSpace(l.narrow.as.Form.Word() + " of a wider watch")
-		if l.narrow.as.Shard != "" {
+	if l.part != nil {
+		st.Form = strings.TrimSpace(l.as.Form.Word() + " of a wider watch")
+		if l.as.Shard != "" {
 			st.Shard = intake.ShardNarrowed
 		}
 	}

@@ -145,11 +145,12 @@ func (l *Listener) Inspect() ListenerInspection {
 	per := s.perObject()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c := l.untaken.Counts()
 	in := ListenerInspection{
 		Stream: s.tally.id, Bytes: per * int64(l.count()),
-		Events: l.tide.changes, Coalesced: l.tide.coalesced, Untaken: len(l.dirty), UntakenSince: l.tide.since,
+		Events: c.Changes, Coalesced: c.Coalesced, Untaken: c.Dirty, UntakenSince: c.Since,
 	}
-	if l.whole() && s.progress.synced {
+	if l.untaken.Whole() && s.progress.synced {
 		in.Untaken = l.count()
 	}
 	return in
@@ -182,7 +183,6 @@ func (l *Listener) Examine(key object.Key) Examined {
 	if until, ok := s.own.unsettled[key]; ok && e.Write == nil {
 		e.Write = &OwnWrite{Key: key, Version: until.rv, Unsettled: true}
 	}
-	_, dirty := l.dirty[key]
-	e.Untaken = dirty || l.whole()
+	e.Untaken = l.untaken.IsDirty(key)
 	return e
 }

@@ -2,24 +2,25 @@ package stream
 
 import (
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/object"
 )
 
-// audience are the listeners of a stream. Its lock guards them.
-type audience map[*Listener]struct{}
+// listeners are those of a stream. Its lock guards them.
+type listeners map[*Listener]struct{}
 
 // trouble appends the functions to run after a request has failed.
-func (a audience) trouble(wake []func()) []func() {
-	for l := range a {
+func (all listeners) trouble(wake []func()) []func() {
+	for l := range all {
 		wake = append(wake, l.Wake, l.Trouble)
 	}
 	return wake
 }
 
 // optional reports whether every listener can do without the objects.
-func (a audience) optional() bool {
-	for l := range a {
+func (all listeners) optional() bool {
+	for l := range all {
 		if !l.Optional {
 			return false
 		}
@@ -31,9 +32,10 @@ func (a audience) optional() bool {
 // are one dirty key, and a slow reader costs nobody anything. Its methods are safe for concurrent
 // use; its stream's lock guards its fields.
 type Listener struct {
-	stream *stream
-	narrow *narrow // which part of the stream it sees; nil: all
-	untaken
+	stream  *stream
+	as      intake.Key     // the stream that the listener would have of its own
+	part    *audience.Part // of the stream that it sees; nil: all
+	untaken audience.Untaken
 	ListenOptions
 }
 
@@ -62,33 +64,19 @@ type ListenOptions struct {
 // mark notes that what is shown for key went from before to after. It returns what is to be run
 // for that once no lock is held, nil if nothing. Called with the stream's lock held.
 func (l *Listener) mark(key object.Key, before, after object.Object, own bool) func() {
-	before, after = l.sees(key, before), l.sees(key, after)
+	before, after = l.part.Sees(key, before), l.part.Sees(key, after)
 	if before == after {
 		return nil // none, or the same part of two objects
 	}
-	l.tide.changes++
 	l.noted()
-	if l.whole() {
-		l.tide.whole(before, after)
+	switch l.untaken.Mark(key, before, after) {
+	case audience.Unseen:
+		return nil
+	case audience.All:
 		if l.stream.progress.synced {
 			return l.Wake
 		}
 		return nil
-	}
-	known, dirty := l.dirty[key]
-	if !dirty {
-		known = before != nil
-	}
-	if after == nil && !known {
-		l.tide.coalesced += 2 // it came and went
-		delete(l.dirty, key)
-		delete(l.signals.dirty, key)
-		return nil
-	}
-	if dirty {
-		l.tide.coalesced++
-	} else {
-		l.note(key, known)
 	}
 	if own && l.QuietOwn {
 		return nil
@@ -104,37 +92,24 @@ func (l *Listener) noted() {
 }
 
 // Take returns what has changed since the last batch.
-func (l *Listener) Take() Batch {
+func (l *Listener) Take() audience.Batch {
 	l.Reach(AtTake, object.Key{})
 	s := l.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case !s.progress.synced:
-		return Batch{}
-	case s.own.givenUp && l.taken == takenNothing:
-		return Batch{}
+	case !s.progress.synced, s.own.givenUp && l.untaken.Nothing():
+		return audience.Batch{}
 	case s.own.givenUp:
-		return Batch{Extent: Lost}
-	case l.whole():
-		b := Batch{Changes: l.everything(), Extent: Everything, NewHistory: l.newHistory}
-		l.taken, l.newHistory, l.turned = takenBatches, false, false
-		l.signals.take()
-		return b
+		return audience.Batch{Extent: audience.Lost}
 	}
-	b := Batch{Extent: Some, Changes: make([]Change, 0, len(l.dirty)), Signals: l.signals.take()}
-	for key := range l.dirty {
-		b.Changes = append(b.Changes, Change{key, l.read(key)})
-	}
-	l.taken, l.turned = takenBatches, false
-	l.clean()
-	return b
+	return l.untaken.Take(l.everything, l.read)
 }
 
 // TakeAll is Take for a reader that needs all objects, whatever it has taken.
-func (l *Listener) TakeAll() Batch {
+func (l *Listener) TakeAll() audience.Batch {
 	l.stream.mu.Lock()
-	l.restart()
+	l.untaken.Restart()
 	l.stream.mu.Unlock()
 	return l.Take()
 }
@@ -143,8 +118,7 @@ func (l *Listener) TakeAll() Batch {
 func (l *Listener) Untake() {
 	l.stream.mu.Lock()
 	defer l.stream.mu.Unlock()
-	l.taken = takenNothing
-	l.restart()
+	l.untaken.Untake()
 }
 
 // State returns what the listener can know of its stream now.
@@ -155,19 +129,18 @@ func (l *Listener) State() ListenerState {
 	synced, givenUp := s.progress.synced, s.own.givenUp
 	st := ListenerState{
 		Health: s.health.state, Gone: s.health.gone, Misplaced: object.Misplaced(s.health.err),
-		Refused:    !synced && (s.health.refused >= forbiddenForGood || s.health.gone),
-		Lasting:    !synced && (s.health.refused >= forbiddenForLong || s.health.gone),
 		PositionRV: s.store.view.Position(),
 	}
 	switch {
 	case !synced:
-	case givenUp && l.taken == takenNothing:
-		st.Phase = Dropped
+		st.First = s.health.refusal()
+	case givenUp && l.untaken.Nothing():
+		st.Phase = audience.Dropped
 	case givenUp:
-		st.Phase = Relisting
+		st.Phase = audience.Relisting
 	default:
-		st.Phase = Following
-		st.News = l.news() || l.Optional && l.turned
+		st.Phase = audience.Following
+		st.News = l.untaken.News(l.Optional)
 	}
 	return st
 }
@@ -210,16 +183,13 @@ func (l *Listener) Each(namespace string, f func(object.Key, object.Object)) {
 
 // Covers reports whether an object of that name can be among those that the listener sees.
 func (l *Listener) Covers(key object.Key) bool {
-	if n := l.narrow; n != nil && (n.name != "" && n.name != key.Name || n.as.Namespace != "" && n.as.Namespace != key.Namespace) {
-		return false
-	}
-	return l.stream.Covers(key)
+	return l.part.Covers(key) && l.stream.Covers(key)
 }
 
 // Namespace is that of the objects, "" for all.
 func (l *Listener) Namespace() string {
-	if l.narrow != nil {
-		return l.narrow.as.Namespace
+	if l.part != nil {
+		return l.as.Namespace
 	}
 	return l.stream.Key.Namespace
 }
@@ -235,8 +205,8 @@ type ID struct {
 
 // Stream is the stream that the listener has joined, or the part of it.
 func (l *Listener) Stream() ID {
-	if l.narrow != nil {
-		return ID{l.stream, l.narrow.as}
+	if l.part != nil {
+		return ID{l.stream, l.as}
 	}
 	return ID{stream: l.stream}
 }

@@ -70,8 +70,8 @@ func (s *stream) land(key object.Key, w *coherence.Write) {
 	if f.held && !s.store.shows(key, w) {
 		f.held = false
 		for l := range s.listeners {
-			before, after := l.sees(key, f.before), l.read(key)
-			if l.QuietOwn && (before != nil || after != nil) && !l.signalled(key) {
+			before, after := l.part.Sees(key, f.before), l.read(key)
+			if l.QuietOwn && (before != nil || after != nil) && !l.untaken.Signalled(key) {
 				wake = append(wake, l.waking(key, before, after))
 			}
 		}

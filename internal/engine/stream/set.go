@@ -11,6 +11,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/base/watchdog"
+	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
@@ -135,7 +136,7 @@ func (s *Set) Join(r object.Resource, spec object.Spec, o ListenOptions) (*Liste
 	key := intake.KeyOf(r, spec)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st, part := s.streams[key], (*narrow)(nil)
+	st, part := s.streams[key], (*audience.Part)(nil)
 	if st == nil && !s.closed {
 		st, part = s.wider(r, spec, key, o)
 	}
@@ -152,7 +153,7 @@ func (s *Set) Join(r object.Resource, spec object.Spec, o ListenOptions) (*Liste
 	}
 	s.streams[st.Key] = st
 	st.use.listeners++
-	l := st.join(part, o)
+	l := st.join(key, part, o)
 	if st.use.stop == nil { // started last: it is known by now who listens
 		ctx, cancel := context.WithCancel(s.ctx)
 		st.use.stop = cancel

@@ -14,7 +14,7 @@ var theSignal = "the function that judges what is worth a signal"
 // with the stream's lock held.
 func (l *Listener) waking(key object.Key, before, after object.Object) func() {
 	if l.Signal == nil {
-		l.signal(key)
+		l.untaken.Signal(key)
 		return l.Wake
 	}
 	return func() {
@@ -22,7 +22,7 @@ func (l *Listener) waking(key object.Key, before, after object.Object) func() {
 			return
 		}
 		l.stream.mu.Lock()
-		l.signal(key)
+		l.untaken.Signal(key)
 		l.stream.mu.Unlock()
 		l.Wake()
 	}

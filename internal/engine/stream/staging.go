@@ -95,9 +95,10 @@ func (s Staging) Held() Held {
 	st := s.l.stream
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	c := s.l.untaken.Counts()
 	return Held{
 		Objects: len(st.store.objects), Pending: st.store.view.Pending(),
-		Dirty: len(s.l.dirty), Room: s.l.most, Waiters: len(st.waiters), Flights: len(st.own.flights),
+		Dirty: c.Dirty, Room: c.Room, Waiters: len(st.waiters), Flights: len(st.own.flights),
 		GivenUp: st.own.givenUp, Expiring: st.own.expired || st.own.expiry != nil,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -75,21 +76,21 @@ func (s *store) read(key object.Key) object.Object {
 }
 
 // everything returns all objects, own writes included.
-func (s *store) everything() []Change {
-	changes := make([]Change, 0, len(s.objects))
+func (s *store) everything() []audience.Change {
+	changes := make([]audience.Change, 0, len(s.objects))
 	pending := s.view.Pending() > 0
 	for key, o := range s.objects {
 		if pending {
 			o = s.read(key)
 		}
 		if o != nil {
-			changes = append(changes, Change{key, o})
+			changes = append(changes, audience.Change{Key: key, Object: o})
 		}
 	}
 	for key := range s.view.Keys {
 		if _, stored := s.objects[key]; !stored {
 			if o := s.read(key); o != nil {
-				changes = append(changes, Change{key, o})
+				changes = append(changes, audience.Change{Key: key, Object: o})
 			}
 		}
 	}

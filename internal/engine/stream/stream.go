@@ -8,6 +8,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/reflector"
 	"github.com/kates-go/kates/internal/engine/source"
@@ -34,7 +35,7 @@ type stream struct {
 	progress  progress
 	health    health
 	own       ownWrites
-	listeners audience
+	listeners listeners
 	waiters   waiters // for Sync
 }
 
@@ -71,7 +72,7 @@ func (p *progress) deletion(positionRV string) int64 {
 func newStream(set *Set, s intake.Intake) *stream {
 	st := &stream{
 		Intake: s, set: set, config: &set.config, store: newStore(set.config.Hold, s.Whole()),
-		listeners: make(audience),
+		listeners: make(listeners),
 		waiters:   make(waiters),
 		done:      make(chan struct{}),
 		own:       ownWrites{unsettled: make(map[object.Key]bound), flights: make(map[object.Key]*flight)},
@@ -145,10 +146,8 @@ func (s *stream) mark(wake []func(), key object.Key, before object.Object, by ca
 
 // join adds a listener, to a part of the stream or to all of it (nil). What the stream holds
 // already is its first batch.
-func (s *stream) join(part *narrow, o ListenOptions) *Listener {
-	l := &Listener{stream: s, narrow: part, ListenOptions: o, untaken: untaken{
-		taken: takenNothing, dirty: make(map[object.Key]bool), signals: signals{perKey: o.PerKey},
-	}}
+func (s *stream) join(as intake.Key, part *audience.Part, o ListenOptions) *Listener {
+	l := &Listener{stream: s, as: as, part: part, ListenOptions: o, untaken: audience.NewUntaken(o.PerKey)}
 	s.mu.Lock()
 	s.listeners[l] = struct{}{}
 	s.mu.Unlock()

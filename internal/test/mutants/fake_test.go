@@ -16,9 +16,9 @@ var ofFake = []mutant{
 	},
 	{
 		name: "a stamp is shown",
-		in:   "Listener.sees", caught: "TestG7AUserSeesWhatTheFakeHasAndNothingElse",
-		old: `return l.narrow.sees(key, object.Bare(o))`,
-		new: `return l.narrow.sees(key, o)`,
+		in:   "Part.Sees", caught: "TestG7AUserSeesWhatTheFakeHasAndNothingElse",
+		old: `o = object.Bare(o)`,
+		new: ``,
 	},
 	{
 		name: "a stamp is forwarded to the fake",

@@ -56,7 +56,7 @@ var collecting = []mutant{
 		old: `s.mu.Lock()`,
 		new: `s.mu.Lock()
 			for l := range s.listeners {
-				for len(l.dirty) > 0 && s.set.ctx.Err() == nil {
+				for l.untaken.Counts().Dirty > 0 && s.set.ctx.Err() == nil {
 					s.mu.Unlock()
 					time.Sleep(time.Second)
 					s.mu.Lock()
@@ -66,8 +66,11 @@ var collecting = []mutant{
 	{
 		name: "a late subscriber starts with nothing", peer: lateNothing,
 		in: "stream.join", caught: "TestG1ALateSubscriberHasEverythingFromTheStore",
-		old: `takenNothing`,
-		new: `map[bool]taken{true: takenBatches}[s.progress.synced]`,
+		old: `s.listeners[l] = struct{}{}`,
+		new: `s.listeners[l] = struct{}{}
+			if s.progress.synced {
+				_ = l.untaken.Take(l.everything, l.read)
+			}`,
 	},
 	{
 		name: "a DELETED event is not passed on", peer: noDeletes,
@@ -107,10 +110,10 @@ var collecting = []mutant{
 	},
 	{
 		name: "what came and went unread is kept", peer: keepsEvents,
-		in: "Listener.mark", caught: "TestG3AHundredThousandUnreadEventsAreOneKeyOrNone",
-		old: `delete(l.dirty, key)
-			delete(l.signals.dirty, key)`,
-		new: `l.dirty[key] = known`,
+		in: "Untaken.Mark", caught: "TestG3AHundredThousandUnreadEventsAreOneKeyOrNone",
+		old: `delete(u.dirty, key)
+		delete(u.signals.dirty, key)`,
+		new: `u.dirty[key] = known`,
 	},
 	{
 		name: "a first snapshot without a kind", peer: silent404,
@@ -185,7 +188,7 @@ var isolation = []mutant{
 			if state == Forbidden {
 				s.store.objects = make(map[object.Key]object.Object)
 				for l := range s.listeners {
-					l.restart()
+					l.untaken.Restart()
 				}
 			}`,
 	},

@@ -74,8 +74,8 @@ var writes = []mutant{
 var held = []mutant{
 	{
 		name: "a part has the objects of other namespaces", says: "a query for a part of what a watch has is served from it, and shows no other object",
-		in: "narrow.in", caught: "TestANamespaceIsServedByAWatchOfAll",
-		old: `n.as.Namespace != "" && o.GetNamespace() != n.as.Namespace`,
+		in: "Part.Has", caught: "TestANamespaceIsServedByAWatchOfAll",
+		old: `p.namespace != "" && o.GetNamespace() != p.namespace`,
 		new: `false`,
 	},
 	{

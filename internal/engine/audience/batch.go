@@ -1,4 +1,4 @@
-package stream
+package audience
 
 import "github.com/kates-go/kates/internal/object"
 
@@ -34,26 +34,6 @@ const (
 	Everything
 )
 
-// ListenerState is what a listener can know of its stream at one moment.
-type ListenerState struct {
-	Phase Phase
-	// Health is how the stream's requests fare.
-	Health State
-	// Gone: there is certainly no such resource, or no such namespace.
-	Gone bool
-	// Misplaced: the last answer was one that a server gives if the kind is served in another way.
-	Misplaced bool
-	// Refused: there is certainly no first list. The server keeps refusing it, or the resource is
-	// gone.
-	Refused bool
-	// Lasting: it has been so for half a minute or so, or the resource is gone.
-	Lasting bool
-	// News: there is something worth a signal.
-	News bool
-	// PositionRV is the version up to which the watch has delivered everything.
-	PositionRV string
-}
-
 // Phase says what a listener can take.
 type Phase int
 
@@ -69,12 +49,3 @@ const (
 	// Following: the listener can take a batch.
 	Following
 )
-
-// Ready reports whether the whole first list is in.
-func (s ListenerState) Ready() bool { return s.Phase >= Relisting }
-
-// Absent reports whether there is certainly nothing: the resource is gone, or could never be read.
-func (s ListenerState) Absent() bool { return s.Gone || s.Refused }
-
-// Settled reports whether the stream does not hold up a first snapshot.
-func (s ListenerState) Settled(optional bool) bool { return s.Ready() || optional && s.Refused }
