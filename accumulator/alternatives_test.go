@@ -21,7 +21,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/engine/warm/files"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -232,7 +232,7 @@ func TestG1G5WhatNoAlternativeSelectsIsNotKept(t *testing.T) {
 // gone.
 func recordsOf(p *process) (all []string) {
 	p.files.Edit("", func(file []byte) []byte {
-		r, err := warm.Codec{}.Open(bytes.NewReader(file))
+		r, err := files.Codec{}.Open(bytes.NewReader(file))
 		require.NoError(p, err)
 		for {
 			chunk, err := r.Next()
@@ -240,7 +240,7 @@ func recordsOf(p *process) (all []string) {
 			if chunk == nil {
 				return file
 			}
-			require.NoError(p, chunk.Each(func(one warm.Record) error {
+			require.NoError(p, chunk.Each(func(one files.Record) error {
 				all = append(all, one.Name+string(one.Raw))
 				return nil
 			}))

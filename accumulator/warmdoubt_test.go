@@ -10,21 +10,21 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/engine/warm/files"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // headed writes a file anew, with another head, so that it is damaged nowhere.
-func headed(t *testing.T, change func(*warm.Head)) func([]byte) []byte {
+func headed(t *testing.T, change func(*files.Head)) func([]byte) []byte {
 	return rewritten(t, change, func(raw []byte) []byte { return raw })
 }
 
 // recorded writes a file anew, with other objects.
 func recorded(t *testing.T, change func([]byte) []byte) func([]byte) []byte {
-	return rewritten(t, func(*warm.Head) {}, change)
+	return rewritten(t, func(*files.Head) {}, change)
 }
 
-func rewritten(t *testing.T, change func(*warm.Head), record func([]byte) []byte) func([]byte) []byte {
+func rewritten(t *testing.T, change func(*files.Head), record func([]byte) []byte) func([]byte) []byte {
 	return func(file []byte) []byte {
 		codec := sim.Warm(nil).Codec
 		r, err := codec.Open(bytes.NewReader(file))
@@ -39,7 +39,7 @@ func rewritten(t *testing.T, change func(*warm.Head), record func([]byte) []byte
 			if chunk == nil {
 				break
 			}
-			require.NoError(t, chunk.Each(func(one warm.Record) error {
+			require.NoError(t, chunk.Each(func(one files.Record) error {
 				if one.Raw == nil {
 					return w.Remove(one.Namespace, one.Name)
 				}
@@ -54,19 +54,19 @@ func rewritten(t *testing.T, change func(*warm.Head), record func([]byte) []byte
 func TestG1G2AFileWhoseHeadDoesNotSuitIsAListAndSaysWhy(t *testing.T) {
 	for name, doubt := range map[string]struct {
 		file   string
-		change func(*warm.Head)
+		change func(*files.Head)
 		why    string // empty: it suits
 	}{
-		"nothing":                       {warm.Changes, func(*warm.Head) {}, ""},
-		"an object less":                {warm.Changes, func(h *warm.Head) { h.Objects++ }, "has 3 objects, and should have 4"},
-		"an object more":                {warm.Changes, func(h *warm.Head) { h.Objects-- }, "has 3 objects, and should have 2"},
-		"no version":                    {warm.Changes, func(h *warm.Head) { h.Position = "" }, "has no version"},
-		"from the future":               {warm.Changes, func(h *warm.Head) { h.Saved = h.Saved.Add(2 * time.Hour) }, "old"},
-		"changes of another base":       {warm.Changes, func(h *warm.Head) { h.Base = "other" }, "do not belong together"},
-		"the base of another query":     {warm.Base, func(h *warm.Head) { h.Labels = "a=b" }, "do not belong together"},
-		"changes of another query":      {warm.Changes, func(h *warm.Head) { h.Labels = "a=b" }, "another query"},
-		"packed otherwise":              {warm.Changes, func(h *warm.Head) { h.Packing = "other" }, "the program's types"},
-		"witnesses that tell of no one": {warm.Changes, func(h *warm.Head) { h.Witnesses = nil }, "has changed"},
+		"nothing":                       {files.Changes, func(*files.Head) {}, ""},
+		"an object less":                {files.Changes, func(h *files.Head) { h.Objects++ }, "has 3 objects, and should have 4"},
+		"an object more":                {files.Changes, func(h *files.Head) { h.Objects-- }, "has 3 objects, and should have 2"},
+		"no version":                    {files.Changes, func(h *files.Head) { h.Position = "" }, "has no version"},
+		"from the future":               {files.Changes, func(h *files.Head) { h.Saved = h.Saved.Add(2 * time.Hour) }, "old"},
+		"changes of another base":       {files.Changes, func(h *files.Head) { h.Base = "other" }, "do not belong together"},
+		"the base of another query":     {files.Base, func(h *files.Head) { h.Labels = "a=b" }, "do not belong together"},
+		"changes of another query":      {files.Changes, func(h *files.Head) { h.Labels = "a=b" }, "another query"},
+		"packed otherwise":              {files.Changes, func(h *files.Head) { h.Packing = "other" }, "the program's types"},
+		"witnesses that tell of no one": {files.Changes, func(h *files.Head) { h.Witnesses = nil }, "has changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			afterALife(t, func(p *process) {

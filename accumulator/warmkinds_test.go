@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/kates-go/kates/internal/engine/source"
-	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/engine/warm/files"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -22,7 +22,7 @@ func TestSecretsAreKeptWithAKeyAlone(t *testing.T) {
 		again string // how the next process begins
 	}{
 		"without a key": {nil, "list: Secrets are kept only with a key"},
-		"with a key":    {make([]byte, warm.KeyBytes), "warm"},
+		"with a key":    {make([]byte, files.KeyBytes), "warm"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lives(t, func(p *process) {
@@ -47,11 +47,11 @@ func TestG1G2WhatIsListedWhileNobodyKnowsOfWhichServerIsNotKept(t *testing.T) {
 	lives(t, func(p *process) {
 		var away error // the simulated server's lock guards it
 		p.config.Warm = sim.Warm(p.files)
-		p.config.Warm.Origin = func(context.Context, object.Resource) (warm.Origin, error) {
+		p.config.Warm.Origin = func(context.Context, object.Resource) (files.Origin, error) {
 			p.Mu.Lock()
 			defer p.Mu.Unlock()
 			if away != nil {
-				return warm.Origin{}, away
+				return files.Origin{}, away
 			}
 			return sim.From, nil
 		}
@@ -79,8 +79,8 @@ func TestG1G2WhatIsListedWhileNobodyKnowsOfWhichServerIsNotKept(t *testing.T) {
 // witness.
 func TestG1G2AServerWithFewerObjectsThanWhatIsKeptIsAList(t *testing.T) {
 	afterALife(t, func(p *process) {
-		p.files.Edit(warm.Changes, headed(p.T, func(h *warm.Head) {
-			h.Witnesses = slices.DeleteFunc(h.Witnesses, func(w warm.Witness) bool { return w.Name == "c" })
+		p.files.Edit(files.Changes, headed(p.T, func(h *files.Head) {
+			h.Witnesses = slices.DeleteFunc(h.Witnesses, func(w files.Witness) bool { return w.Name == "c" })
 		}))
 		p.Restore(p.Rev - 1)
 		p.Create("bs", sim.Thing("other"))
@@ -151,7 +151,7 @@ func TestG1G2AFileWithAnObjectThatCannotBeThereIsAList(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			afterALife(t, func(p *process) {
-				p.files.Edit(warm.Base, recorded(p.T, func(raw []byte) []byte {
+				p.files.Edit(files.Base, recorded(p.T, func(raw []byte) []byte {
 					return bytes.ReplaceAll(raw, []byte(c.was), []byte(c.is))
 				}))
 				p.start()

@@ -18,7 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/engine/warm/files"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -59,7 +59,7 @@ func TestWhatIsKeptCostsWhatHasChanged(t *testing.T) {
 		}
 		p.start()
 		sim.After(2 * time.Minute)
-		assert.Equal(t, []string{warm.Base, warm.Changes}, p.files.Saved(), "everything, once")
+		assert.Equal(t, []string{files.Base, files.Changes}, p.files.Saved(), "everything, once")
 		assert.EqualValues(t, 3003, objects.Swap(0))
 		sim.After(10 * time.Minute)
 		assert.Empty(t, p.files.Saved(), "nothing has changed")
@@ -67,19 +67,19 @@ func TestWhatIsKeptCostsWhatHasChanged(t *testing.T) {
 		p.Touch("as", "x0001", 2)
 		p.Remove("as", "x0002")
 		sim.After(2 * time.Minute)
-		assert.Equal(t, []string{warm.Changes}, p.files.Saved())
+		assert.Equal(t, []string{files.Changes}, p.files.Saved())
 		assert.EqualValues(t, 1, objects.Swap(0))
 		p.Bookmarks()
 		p.Create("bs", sim.Thing("other"))
 		p.Bookmarks()
 		sim.After(2 * time.Minute)
-		assert.Equal(t, []string{warm.Changes}, p.files.Saved(), "a newer version")
+		assert.Equal(t, []string{files.Changes}, p.files.Saved(), "a newer version")
 		assert.EqualValues(t, 1, objects.Swap(0), "all changes since the base")
 		for i := range 1100 {
 			p.Touch("as", fmt.Sprintf("x%04d", i+1000), 1)
 		}
 		sim.After(2 * time.Minute)
-		assert.Equal(t, []string{warm.Base, warm.Changes}, p.files.Saved(), "a new base is cheaper")
+		assert.Equal(t, []string{files.Base, files.Changes}, p.files.Saved(), "a new base is cheaper")
 		p.end()
 		objects.Store(0)
 		p.start()
@@ -137,7 +137,7 @@ func TestG5AListWhileABaseIsWrittenIsFollowedByANewBase(t *testing.T) {
 		p.start()
 		sim.After(5 * time.Minute)
 		assert.Equal(t, 1, p.a.Status()[0].Restarts)
-		assert.Equal(t, []string{warm.Base, warm.Changes}, p.files.Saved())
+		assert.Equal(t, []string{files.Base, files.Changes}, p.files.Saved())
 		assert.Greater(t, n, 4500)
 		p.kill()
 		p.start()
@@ -188,7 +188,7 @@ func TestG11AStoreThatHangsHoldsCloseForItsBoundOnly(t *testing.T) {
 }
 
 func TestACrashWhileAFileIsWrittenLeavesTheFormerOnes(t *testing.T) {
-	for _, end := range []string{warm.Base, warm.Changes} {
+	for _, end := range []string{files.Base, files.Changes} {
 		t.Run(end, func(t *testing.T) {
 			afterALife(t, func(p *process) {
 				p.start()
@@ -218,7 +218,7 @@ func TestAWatchThatHasEndedIsKeptOnceMoreAndThenForgotten(t *testing.T) {
 		p.a.Close()
 		synctest.Wait()
 		sim.After(2 * time.Minute)
-		assert.Equal(t, []string{warm.Base, warm.Changes}, p.files.Saved())
+		assert.Equal(t, []string{files.Base, files.Changes}, p.files.Saved())
 		sim.After(10 * time.Minute)
 		p.end()
 		assert.Empty(t, p.files.Saved())
@@ -241,7 +241,7 @@ func TestAStoreThatFailsIsSaidOnceAndTriedAgainMoreRarely(t *testing.T) {
 		assert.Greater(t, tries.Load(), int64(4))
 		p.files.Failing(nil)
 		sim.After(20 * time.Minute)
-		assert.Equal(t, []string{warm.Base, warm.Changes}, p.files.Saved())
+		assert.Equal(t, []string{files.Base, files.Changes}, p.files.Saved())
 	})
 }
 

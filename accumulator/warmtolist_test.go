@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/engine/warm/files"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -35,10 +35,10 @@ func damaged(file []byte) []byte {
 func lost([]byte) []byte { return nil }
 
 // from changes the origin that the next process sees.
-func from(change func(*warm.Origin)) func(*process) {
+func from(change func(*files.Origin)) func(*process) {
 	return func(p *process) {
 		p.config.Warm = sim.Warm(p.files)
-		p.config.Warm.Origin = func(context.Context, object.Resource) (warm.Origin, error) {
+		p.config.Warm.Origin = func(context.Context, object.Resource) (files.Origin, error) {
 			o := sim.From
 			change(&o)
 			return o, nil
@@ -63,22 +63,22 @@ func failing(verb string, err error) func(*process) {
 var gr = schema.GroupResource{Resource: "as"}
 
 var doubts = map[string]doubt{
-	"no base":                  {func(p *process) { p.files.Edit(warm.Base, lost) }, "cannot be read"},
-	"no changes":               {func(p *process) { p.files.Edit(warm.Changes, lost) }, "nothing is kept"},
-	"a damaged base":           {func(p *process) { p.files.Edit(warm.Base, damaged) }, "damaged"},
-	"damaged changes":          {func(p *process) { p.files.Edit(warm.Changes, damaged) }, "damaged"},
-	"a base that is cut off":   {func(p *process) { p.files.Edit(warm.Base, cutOff) }, "damaged"},
-	"changes that are cut off": {func(p *process) { p.files.Edit(warm.Changes, cutOff) }, "damaged"},
+	"no base":                  {func(p *process) { p.files.Edit(files.Base, lost) }, "cannot be read"},
+	"no changes":               {func(p *process) { p.files.Edit(files.Changes, lost) }, "nothing is kept"},
+	"a damaged base":           {func(p *process) { p.files.Edit(files.Base, damaged) }, "damaged"},
+	"damaged changes":          {func(p *process) { p.files.Edit(files.Changes, damaged) }, "damaged"},
+	"a base that is cut off":   {func(p *process) { p.files.Edit(files.Base, cutOff) }, "damaged"},
+	"changes that are cut off": {func(p *process) { p.files.Edit(files.Changes, cutOff) }, "damaged"},
 	"files that are no files":  {func(p *process) { p.files.Edit("", func([]byte) []byte { return []byte("x") }) }, "cannot be read"},
-	"another cluster":          {from(func(o *warm.Origin) { o.Cluster = "x" }), "nothing is kept"},
-	"another server":           {from(func(o *warm.Origin) { o.Server = "v2" }), "another version of the server"},
-	"another schema":           {from(func(o *warm.Origin) { o.Schema = "2" }), "another schema"},
-	"an old file":              {func(*process) { sim.After(stream.FileMost + time.Minute) }, "old"},
+	"another cluster":          {from(func(o *files.Origin) { o.Cluster = "x" }), "nothing is kept"},
+	"another server":           {from(func(o *files.Origin) { o.Server = "v2" }), "another version of the server"},
+	"another schema":           {from(func(o *files.Origin) { o.Schema = "2" }), "another schema"},
+	"an old file":              {func(*process) { sim.After(warm.FileMost + time.Minute) }, "old"},
 	"a store that fails":       {func(p *process) { p.files.Failing(func(string, string) error { return errors.New("no disk") }) }, "no disk"},
 	"a file that is too large": {func(p *process) { p.config.Warm = sim.Warm(p.files); p.config.Warm.Codec.Most = 100 }, "larger"},
 	"a key that was not before": {func(p *process) {
 		p.config.Warm = sim.Warm(p.files)
-		p.config.Warm.Codec.Key = make([]byte, warm.KeyBytes)
+		p.config.Warm.Codec.Key = make([]byte, files.KeyBytes)
 	}, "not encrypted"},
 	"two files of two times": {func(p *process) {
 		old := p.files.Copy()
@@ -92,7 +92,7 @@ var doubts = map[string]doubt{
 		p.Mu.Lock()
 		p.Oldest = 0
 		p.Mu.Unlock()
-		p.files.Edit(warm.Base, func([]byte) []byte { return old.Only(warm.Base) })
+		p.files.Edit(files.Base, func([]byte) []byte { return old.Only(files.Base) })
 	}, "do not belong together"},
 	"a version that the server has forgotten": {func(p *process) {
 		p.Touch("as", "a", 1)
@@ -136,8 +136,8 @@ var doubts = map[string]doubt{
 	"a watch without bookmarks": {func(p *process) { p.Create("bs", sim.Thing("other")); p.Bookmarked = func(int) int { return 0 } }, "within 10s"},
 	"a server that does not say which it is": {func(p *process) {
 		p.config.Warm = sim.Warm(p.files)
-		p.config.Warm.Origin = func(context.Context, object.Resource) (warm.Origin, error) {
-			return warm.Origin{}, fmt.Errorf("%w: no", stream.ErrNoOrigin)
+		p.config.Warm.Origin = func(context.Context, object.Resource) (files.Origin, error) {
+			return files.Origin{}, fmt.Errorf("%w: no", warm.ErrNoOrigin)
 		}
 	}, "which cluster"},
 }

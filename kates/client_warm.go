@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/openapi"
 
 	"github.com/kates-go/kates/internal/client/kinds"
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/engine/warm/files"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -43,7 +43,7 @@ type WarmStore interface {
 // for a week are removed when a client starts. Give each process a folder of its own, on a disk
 // that outlives it: in a pod, a volume. Two processes with one folder harm nothing, but write over
 // each other's files, and start with lists.
-func WarmStartDir(path string) WarmStore { return warm.Dir{Path: path} }
+func WarmStartDir(path string) WarmStore { return files.Dir{Path: path} }
 
 // WarmStartSetting is a setting of [WithWarmStart].
 type WarmStartSetting func(*warmSettings)
@@ -97,8 +97,8 @@ func WarmStartMaxBytes(n int64) WarmStartSetting {
 // objects at most. The slice is copied.
 func WarmStartKey(key []byte) WarmStartSetting {
 	return func(s *warmSettings) {
-		if s.key = append([]byte(nil), key...); len(key) != warm.KeyBytes {
-			s.wrong = fmt.Errorf("WarmStartKey has %d bytes: it needs %d random ones", len(key), warm.KeyBytes)
+		if s.key = append([]byte(nil), key...); len(key) != files.KeyBytes {
+			s.wrong = fmt.Errorf("WarmStartKey has %d bytes: it needs %d random ones", len(key), files.KeyBytes)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func WithWarmStart(store WarmStore, more ...WarmStartSetting) Option {
 	if store == nil {
 		return senseless("WithWarmStart(nil) has no store: WarmStartDir is one in a folder")
 	}
-	if d, ok := store.(warm.Dir); ok && d.Path == "" {
+	if d, ok := store.(files.Dir); ok && d.Path == "" {
 		return senseless(`WarmStartDir("") names no folder`)
 	}
 	w := warmSettings{every: time.Minute, most: 1 << 30}
@@ -155,8 +155,8 @@ func WithWarmStart(store WarmStore, more ...WarmStartSetting) Option {
 	}
 	return option(func(o *settings) {
 		o.reject(w.wrong)
-		o.streams.Warm = &stream.Warmth{
-			Store: store, Codec: warm.Codec{Key: w.key, Most: w.most}, Every: w.every, Wait: w.wait,
+		o.streams.Warm = &warm.Warmth{
+			Store: store, Codec: files.Codec{Key: w.key, Most: w.most}, Every: w.every, Wait: w.wait,
 		}
 	})
 }
@@ -177,7 +177,7 @@ type origins struct {
 const originFresh = 2 * time.Second
 
 // of returns the origin of a resource's objects, as of now.
-func (o *origins) of(ctx context.Context, r objects.Resource) (from warm.Origin, err error) {
+func (o *origins) of(ctx context.Context, r objects.Resource) (from files.Origin, err error) {
 	select {
 	case o.turn <- struct{}{}:
 		defer func() { <-o.turn }()
@@ -190,7 +190,7 @@ func (o *origins) of(ctx context.Context, r objects.Resource) (from warm.Origin,
 		}
 		o.at = time.Now()
 	}
-	from = warm.Origin{Member: o.member, Cluster: o.cluster, Server: o.version}
+	from = files.Origin{Member: o.member, Cluster: o.cluster, Server: o.version}
 	path := "apis/" + r.GroupVersion().String()
 	if r.Group == "" {
 		path = "api/" + r.Version
@@ -198,7 +198,7 @@ func (o *origins) of(ctx context.Context, r objects.Resource) (from warm.Origin,
 	if published := o.paths[path]; published != nil {
 		from.Schema = published.ServerRelativeURL() // it has a hash of the schemas
 	} else if !scheme.Scheme.Recognizes(r.Kind) {
-		return from, fmt.Errorf("%w: the server does not publish the schema of %s", stream.ErrNoOrigin, r.Kind.GroupKind())
+		return from, fmt.Errorf("%w: the server does not publish the schema of %s", warm.ErrNoOrigin, r.Kind.GroupKind())
 	}
 	return from, nil
 }
@@ -209,14 +209,14 @@ func (o *origins) now() string {
 	if link == nil {
 		return ""
 	}
-	return warm.Member(o.core.observers.cluster, link.Now().Reach)
+	return files.Member(o.core.observers.cluster, link.Now().Reach)
 }
 
 // ask asks the server.
 func (o *origins) ask(ctx context.Context) error {
 	c := o.core
 	if c.disco == nil {
-		return fmt.Errorf("%w: the client was made of a dynamic.Interface", stream.ErrNoOrigin)
+		return fmt.Errorf("%w: the client was made of a dynamic.Interface", warm.ErrNoOrigin)
 	}
 	member := o.now()
 	uid, err := c.clusterUID(ctx)
@@ -229,7 +229,7 @@ func (o *origins) ask(ctx context.Context) error {
 	}
 	var version VersionInfo
 	if err := json.Unmarshal(raw, &version); err != nil || version.GitVersion == "" {
-		return fmt.Errorf("%w: its version cannot be read", stream.ErrNoOrigin)
+		return fmt.Errorf("%w: its version cannot be read", warm.ErrNoOrigin)
 	}
 	paths, err := openapi.NewClientWithContext(c.disco.RESTClient()).PathsWithContext(ctx)
 	if err != nil && !IsNotFound(err) {
@@ -245,7 +245,7 @@ func (o *origins) ask(ctx context.Context) error {
 // origin says of an error whether the server refuses to say what it is.
 func origin(err error) error {
 	if refused(err) {
-		return fmt.Errorf("%w: %w", stream.ErrNoOrigin, err)
+		return fmt.Errorf("%w: %w", warm.ErrNoOrigin, err)
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/client/wire/frames"
-	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/engine/warm/files"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -127,7 +127,7 @@ func (s *typedSource) Packing() string {
 	case s.inProto():
 		how = "protobuf"
 	}
-	return fmt.Sprintf("%s of %s, managed fields %t", how, warm.TypeOf(s.typ), s.keep)
+	return fmt.Sprintf("%s of %s, managed fields %t", how, files.TypeOf(s.typ), s.keep)
 }
 
 // packed is the packed form of an object of which some fields are held.

@@ -13,7 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/tree"
 	"github.com/kates-go/kates/internal/engine/source"
-	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/engine/warm/files"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
@@ -119,10 +119,10 @@ func BenchmarkWarm(b *testing.B) {
 		all[i], _ = d.decode(raw, frames.Protobuf)
 	}
 	var file bytes.Buffer
-	head := warm.Head{Identity: warm.Identity{Format: warm.Format}}
+	head := files.Head{Identity: files.Identity{Format: files.Format}}
 	write := func() {
 		file.Reset()
-		w, err := warm.Codec{}.NewWriter(&file, head)
+		w, err := files.Codec{}.NewWriter(&file, head)
 		require.NoError(b, err)
 		for _, o := range all {
 			raw, err := source.Pack(o)
@@ -143,7 +143,7 @@ func BenchmarkWarm(b *testing.B) {
 	b.Run("read", func(b *testing.B) {
 		for b.Loop() {
 			fresh := &typedSource{rest: source.rest, decoder: sharingDecoder()}
-			r, err := warm.Codec{}.Open(bytes.NewReader(file.Bytes()))
+			r, err := files.Codec{}.Open(bytes.NewReader(file.Bytes()))
 			require.NoError(b, err)
 			got := 0
 			for {
@@ -152,7 +152,7 @@ func BenchmarkWarm(b *testing.B) {
 				if chunk == nil {
 					break
 				}
-				require.NoError(b, chunk.Each(func(one warm.Record) error {
+				require.NoError(b, chunk.Each(func(one files.Record) error {
 					got++
 					_, err := fresh.Unpack(one.Raw)
 					return err

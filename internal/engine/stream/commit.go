@@ -75,7 +75,7 @@ func (s *stream) swap(l *listing, rv string, restored bool) (wake []func()) {
 		return old[key]
 	}
 	s.store.objects, s.store.namesakes = fresh, cmp.Or(l.namesakes, &namesakes{})
-	s.progress.kept.listed(l.from)
+	s.kept.Listed(l.from)
 	if restored { // versions of the two histories do not compare
 		s.store.view.Reset(rv)
 		clear(s.own.unsettled)

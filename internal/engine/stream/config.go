@@ -7,6 +7,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/kates-go/kates/internal/engine/source"
+	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -49,7 +50,7 @@ type Config struct {
 	// Grace is how long a stream outlives its last user. Default 0.
 	Grace time.Duration
 	// Warm keeps what streams hold from one process to the next; nil: nothing is kept.
-	Warm *Warmth
+	Warm *warm.Warmth
 	// Logger gets each transition of a stream once: as an error, if a first snapshot waits for
 	// it, or if the server refuses or does not serve what is not optional; else as information.
 	// The zero Logger discards.

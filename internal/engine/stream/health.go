@@ -186,7 +186,7 @@ func (s *stream) Gone(why error) {
 	var wake []func()
 	if s.progress.synced {
 		wake = s.swap(&listing{objects: make(map[object.Key]object.Object)}, "", false)
-		s.progress.kept.forget()
+		s.kept.Forget()
 		clear(s.own.unsettled)
 		for _, e := range s.store.drop() {
 			wake = s.mark(wake, e.Key, e.Object.(object.Object), delivered)
@@ -252,7 +252,7 @@ func (s *stream) status() Status {
 		State: s.health.state, Since: s.health.since, Heard: s.health.heard, Form: s.FormNow(),
 		Shard:      s.ShardStatus(),
 		PositionRV: s.store.view.Position(),
-		Start:      s.progress.kept.start,
+		Start:      s.kept.Start(),
 		Pending:    s.store.view.Pending(), Restarts: s.health.restarts,
 		Unsettled: s.own.forgetSettled(s.store.view.Position()),
 	}

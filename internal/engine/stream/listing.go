@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/reflector"
 	"github.com/kates-go/kates/internal/engine/source"
+	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -27,7 +28,7 @@ type listing struct {
 	// others hold other shares of the same objects.
 	others []*stream
 	// from is the file that the list comes from; nil: it comes from the server.
-	from *baseFile
+	from *warm.Base
 }
 
 // Begin starts a listing. The one before is dropped.
@@ -92,6 +93,21 @@ func (l *listing) put(item runtime.Object, once bool) error {
 	l.stream.tally.listed.Store(int64(l.size()))
 	return l.stream.admit(l.size())
 }
+
+// Keep takes in an object of a file, in the place of one with its key.
+func (l *listing) Keep(o object.Object) error { return l.put(o, false) }
+
+// Remove takes out whatever has a key.
+func (l *listing) Remove(key object.Key) { l.remove(key, nil) }
+
+// Get returns what has a key, nil for nothing.
+func (l *listing) Get(key object.Key) object.Object { return l.objects[key] }
+
+// Count returns how many keys and objects the list has.
+func (l *listing) Count() (keys, objects int) { return len(l.objects), l.size() }
+
+// ComesFrom says which file the list is, but for what has changed since.
+func (l *listing) ComesFrom(b *warm.Base) { l.from = b }
 
 // size is how many objects the list has.
 func (l *listing) size() int { return len(l.objects) + l.namesakes.more }

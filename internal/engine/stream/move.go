@@ -97,7 +97,7 @@ func (t *trial) exchange() (untried []*stream, err error) {
 	if len(untried) == 0 {
 		for _, st := range s.streams {
 			if t.to.Unlike {
-				st.disown()
+				st.kept.Disown()
 			}
 		}
 		t.to.Do()

@@ -14,6 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/source"
+	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -30,7 +31,7 @@ type Set struct {
 	tasks  sync.WaitGroup
 
 	unversioned atomic.Int64 // how many deletions had no version, see progress.noteUnversioned
-	saver       *saver       // nil: nothing is kept for the next process
+	saver       *warm.Saver  // nil: nothing is kept for the next process
 	room        room
 	working     watchdog.Open // own writes that streams take in
 
@@ -67,8 +68,8 @@ func New(c Config) *Set {
 		users:   make(map[User]struct{}),
 		ended:   make(map[intake.Key]*stream),
 	}
-	if s.saver = newSaver(s); s.saver != nil {
-		s.tasks.Go(s.saver.run)
+	if s.saver = warm.NewSaver(s.config.Warm, s.config.Logger, s.toSave); s.saver != nil {
+		s.tasks.Go(func() { s.saver.Run(ctx) })
 	}
 	return s
 }
@@ -109,22 +110,18 @@ func (s *Set) Users() []User {
 }
 
 // Close ends every user and every stream, and waits until their goroutines are gone. What is kept
-// for the next process is written then, for lastMost at most.
+// for the next process is written then, for some seconds at most.
 func (s *Set) Close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	if s.saver != nil {
-		defer s.saver.closing()()
-	}
+	defer s.saver.Closing()()
 	for _, u := range s.Users() {
 		u.Close()
 	}
 	s.cancel()
 	s.tasks.Wait()
-	if s.saver != nil {
-		s.saver.last()
-	}
+	s.saver.Last()
 }
 
 // Join adds a listener to the stream of a Spec, or, with [Config].Share, to one that has more. It
@@ -194,10 +191,29 @@ func (s *Set) drop(st *stream) {
 	if s.streams[st.Key] == st {
 		delete(s.streams, st.Key)
 		st.use.stop()
-		if s.saver != nil && st.keepable() == nil {
+		if st.kept.Keepable() {
 			s.ended[st.Key] = st
 		}
 	}
+}
+
+// toSave returns the streams that can be kept: those that run, and those that have ended since the
+// call before, unless they run again.
+func (s *Set) toSave() (running, ended []*warm.Keeper) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.streams {
+		if st.kept.Keepable() {
+			running = append(running, st.kept)
+		}
+	}
+	for key, st := range s.ended {
+		if s.streams[key] == nil {
+			ended = append(ended, st.kept)
+		}
+	}
+	clear(s.ended)
+	return running, ended
 }
 
 // floor is the version of the newest own write to a resource: no list may be older.

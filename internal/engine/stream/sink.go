@@ -24,11 +24,11 @@ func (s *stream) reflectorConfig() reflector.Config {
 		Requests: s.requests, Streamed: s.config.StreamLists, PageSize: s.config.PageSize,
 		IdleTimeout: s.config.IdleTimeout, KindPoll: s.config.KindPoll, Suspect: s.config.Suspect,
 		Lost:       s.lost,
-		BeforeList: func(ctx context.Context) { _, _ = s.askOrigin(ctx) }, // without it, the list is not kept
+		BeforeList: func(ctx context.Context) { _, _ = s.kept.AskOrigin(ctx) }, // without it, the list is not kept
 		Reach:      func(before reflector.Request) { s.reach(points[before], object.Key{}) },
 	}
-	if s.config.Warm != nil {
-		c.First = fromFiles{s}
+	if s.kept != nil {
+		c.First = s.kept
 	}
 	return c
 }
@@ -114,7 +114,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 			return s.set.room.full()
 		}
 		if in || had != nil { // else it is none of the query's
-			s.progress.kept.note(key, len(s.store.objects))
+			s.kept.Changed(key, len(s.store.objects))
 		}
 		undated := s.store.view.Undated()
 		ended := s.store.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: eventRV, LastRV: lastRV})

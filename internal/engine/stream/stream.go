@@ -12,6 +12,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/reflector"
 	"github.com/kates-go/kates/internal/engine/source"
+	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -25,7 +26,8 @@ type stream struct {
 	config    *Config // of the set
 	requests  source.Requests
 	reflector *reflector.Reflector
-	use       use // guarded by the set's lock
+	kept      *warm.Keeper // for the next process; nil: nothing is kept
+	use       use          // guarded by the set's lock
 	tally     tally
 	done      chan struct{} // closed when the stream has ended
 
@@ -51,7 +53,6 @@ type progress struct {
 	// watchRV is the newest version that the stream's own lists and watches have brought. A Sync
 	// may have moved the position past it, by a list of its own.
 	watchRV string
-	kept    kept // for the next process, see warm.go
 }
 
 // noteUnversioned notes that the watch has shown a deletion whose version is not known: rule 10.
@@ -83,6 +84,9 @@ func newStream(set *Set, s intake.Intake) *stream {
 		Source: s.Source, Resource: s.Key.Resource, Namespace: s.Key.Namespace,
 		Selection: metav1.ListOptions{LabelSelector: s.Key.Labels, FieldSelector: s.Key.Fields, ShardSelector: s.Selector.Shard.String()},
 	}
+	st.kept = warm.NewKeeper(set.config.Warm, warm.Stream{
+		Intake: &st.Intake, Requests: st.requests, Lock: &st.mu, Stored: st.stored,
+	}, set.config.Logger)
 	st.reflector = reflector.New(st, st.reflectorConfig())
 	return st
 }
@@ -92,6 +96,11 @@ func (s *stream) position() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.store.view.Position()
+}
+
+// stored is what may be kept for the next process. Called with mu held.
+func (s *stream) stored() (objects map[object.Key]object.Object, atRV string, ok bool) {
+	return s.store.objects, s.store.view.Position(), s.progress.synced && !s.own.givenUp
 }
 
 // settle marks the keys whose own write has ended, but one, where what is shown changed. It

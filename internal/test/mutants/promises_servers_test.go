@@ -183,9 +183,9 @@ var wire = []mutant{
 	},
 	{
 		name: "Secrets are kept as they are", says: "Secrets are in no file in the clear",
-		in: "stream.keepable", caught: "TestSecretsAreInNoFileWithoutAKeyAndUnreadableWithOne",
-		old: `w.Codec.Key == nil`,
-		new: `w.Every == 0`,
+		in: "Keeper.keepable", caught: "TestSecretsAreInNoFileWithoutAKeyAndUnreadableWithOne",
+		old: `k.warmth.Codec.Key == nil`,
+		new: `k.warmth.Every == 0`,
 	},
 	{
 		name: "everybody can read the folder", says: "Secrets are in no file in the clear",

@@ -189,7 +189,7 @@ var lastState = []mutant{
 var warm = []mutant{
 	{
 		name: "nobody asks the witnesses", rule: "W3",
-		in: "warmStart.finish", caught: "TestG1G2WhateverIsInDoubtIsAListAndSaysWhy",
+		in: "start.finish", caught: "TestG1G2WhateverIsInDoubtIsAListAndSaysWhy",
 		old: `if err := w.verdict(p.answered); err != nil {
 				return "", err
 			}`,
@@ -205,7 +205,7 @@ var warm = []mutant{
 	},
 	{
 		name: "a server that is behind the file is believed", rule: "W2",
-		in: "warmStart.newest", caught: "TestG1G2WhateverIsInDoubtIsAListAndSaysWhy",
+		in: "start.newest", caught: "TestG1G2WhateverIsInDoubtIsAListAndSaysWhy",
 		old: `coherence.Newer(w.head.Position, rv)`,
 		new: `coherence.Newer(w.head.Position, rv) && rv == ""`,
 	},
@@ -226,7 +226,7 @@ var warm = []mutant{
 	},
 	{
 		name: "a file may be of any age", rule: "W4",
-		in: "warmStart.suits", caught: "TestG1G2WhateverIsInDoubtIsAListAndSaysWhy",
+		in: "start.suits", caught: "TestG1G2WhateverIsInDoubtIsAListAndSaysWhy",
 		old: `age > FileMost || age < -FileMost`,
 		new: `age < -FileMost`,
 	},

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/engine/warm/files"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -137,13 +137,13 @@ func (f *Files) Len() int {
 }
 
 // From is the origin of the simulated server's objects.
-var From = warm.Origin{Cluster: "sim", Server: "v1", Schema: "1"}
+var From = files.Origin{Cluster: "sim", Server: "v1", Schema: "1"}
 
 // Warm returns how streams are kept in files: about every minute.
-func Warm(f warm.Store) *stream.Warmth {
-	return &stream.Warmth{
+func Warm(f files.Store) *warm.Warmth {
+	return &warm.Warmth{
 		Store: f, Every: time.Minute,
-		Origin: func(context.Context, object.Resource) (warm.Origin, error) { return From, nil },
+		Origin: func(context.Context, object.Resource) (files.Origin, error) { return From, nil },
 	}
 }
 

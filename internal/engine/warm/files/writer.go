@@ -1,4 +1,4 @@
-package warm
+package files
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package stream
+package warm
 
 import (
 	"reflect"
@@ -6,13 +6,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/engine/intake"
-	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/engine/warm/files"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -41,7 +43,7 @@ func taggedTitle() reflect.Type {
 
 // filesOf is what the files say of themselves that keep what a query selects of config maps, which
 // change may change.
-func filesOf(change func(*object.Resource, *object.Spec)) warm.Identity {
+func filesOf(change func(*object.Resource, *object.Spec)) files.Identity {
 	r := object.Resource{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Namespaced: true,
 		Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Storage: "configmaps",
@@ -50,8 +52,8 @@ func filesOf(change func(*object.Resource, *object.Spec)) warm.Identity {
 	if change != nil {
 		change(&r, &spec)
 	}
-	s := &stream{Intake: intake.Intake{Key: intake.KeyOf(r, spec), Resource: r, Packer: packing("packed")}}
-	return s.fileIdentity(warm.Origin{Cluster: "c"})
+	k := &Keeper{Stream: Stream{Intake: &intake.Intake{Key: intake.KeyOf(r, spec), Resource: r, Packer: packing("packed")}}}
+	return k.fileIdentity(files.Origin{Cluster: "c"})
 }
 
 func TestAnotherQueryOrStructHasFilesOfItsOwn(t *testing.T) {
@@ -101,4 +103,14 @@ func TestStructsOfOneNameAreOtherForms(t *testing.T) {
 	}
 	_, ok := object.Whole.Projection()
 	assert.False(t, ok)
+}
+
+func TestAnObjectWithSeveralNamesIsNoWitness(t *testing.T) {
+	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a\uFFFD", UID: "u1", ResourceVersion: "1"}}
+	w := &witnesses{}
+	w.add(o)
+	assert.Empty(t, w.all(), "the server may know it by another name")
+	o.Name = "a"
+	w.add(o)
+	assert.Len(t, w.all(), 1)
 }

@@ -1,4 +1,4 @@
-package stream
+package warm
 
 import (
 	"context"
@@ -13,63 +13,76 @@ import (
 	"github.com/kates-go/kates/internal/client/wire/ordered"
 	"github.com/kates-go/kates/internal/engine/reflector"
 	"github.com/kates-go/kates/internal/engine/source"
-	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/engine/warm/files"
 	"github.com/kates-go/kates/internal/object"
 )
 
-// warmStart begins a stream from its files. It is for the reflector's goroutine.
-type warmStart struct {
-	*stream
+// List is a list that a warm start fills.
+type List interface {
+	reflector.List
+	// Keep takes in an object, in the place of one with its key.
+	Keep(object.Object) error
+	// Remove takes out whatever has a key, and Get returns it, nil for nothing.
+	Remove(object.Key)
+	Get(object.Key) object.Object
+	// Count returns how many keys and objects there are.
+	Count() (keys, objects int)
+	// ComesFrom says which file the list is, but for what has changed since.
+	ComesFrom(*Base)
+}
+
+// start begins a stream from its files. It is for the reflector's goroutine.
+type start struct {
+	*Keeper
 	fresh func(reflector.Asked) reflector.List // begins a list
 	asked reflector.Asked
-	head  warm.Head // of the changes
-	next  *listing
+	head  files.Head // of the changes
+	next  List
 	// changed are the keys that may differ from the base.
 	changed map[object.Key]struct{}
 }
 
-// fromFiles is the first list of a stream that comes from its files.
-type fromFiles struct{ *stream }
+var _ reflector.First = (*Keeper)(nil)
 
-// Load brings a list up to the present with files and a watch. An error is why it could not, and
-// the stream is as it was.
-func (s fromFiles) Load(ctx context.Context, asked reflector.Asked, begin func(reflector.Asked) reflector.List) (reflector.List, string, error) {
-	if err := s.keepable(); err != nil {
+// Load brings a list up to the present with files and a watch. An error is why it could not. It is
+// for the reflector.
+func (k *Keeper) Load(ctx context.Context, asked reflector.Asked, begin func(reflector.Asked) reflector.List) (reflector.List, string, error) {
+	if err := k.keepable(); err != nil {
 		return nil, "", err
 	}
-	from, err := s.askOrigin(ctx)
+	from, err := k.AskOrigin(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	w := &warmStart{stream: s.stream, fresh: begin, asked: asked, changed: make(map[object.Key]struct{})}
+	w := &start{Keeper: k, fresh: begin, asked: asked, changed: make(map[object.Key]struct{})}
 	rv, err := w.load(ctx, from)
 	if w.next == nil {
 		return nil, "", err
 	}
 	if err == nil {
-		s.started(nil) // a status beside the first snapshot has it
+		k.started(nil) // a status beside the first snapshot has it
 	}
 	return w.next, rv, err
 }
 
-// Loaded notes how the stream has begun. Another try would not change that a file is of no use.
-func (s fromFiles) Loaded(ctx context.Context, err error) (again bool) {
+// Loaded takes in how the stream has begun. Another try would not change that a file is of no use.
+func (k *Keeper) Loaded(ctx context.Context, err error) (again bool) {
 	if err == nil || ctx.Err() == nil {
-		s.started(err)
+		k.started(err)
 	}
 	var doubt doubtful
 	return err != nil && !errors.As(err, &doubt) && !errors.Is(err, ErrNoOrigin)
 }
 
 // begin starts the list over.
-func (w *warmStart) begin() { w.next = w.fresh(w.asked).(*listing) }
+func (w *start) begin() { w.next = w.fresh(w.asked).(List) }
 
 // load returns the version to which the list was brought.
-func (w *warmStart) load(ctx context.Context, from warm.Origin) (rv string, err error) {
-	store, want := w.config.Warm.Store, w.fileIdentity(from)
-	name, codec := want.Name(), w.config.Warm.codec(want)
+func (w *start) load(ctx context.Context, from files.Origin) (rv string, err error) {
+	store, want := w.warmth.Store, w.fileIdentity(from)
+	name, codec := want.Name(), w.warmth.codec(want)
 	lockorder.CallOut("the store of a warm start")
-	file, err := store.Load(ctx, name+warm.Changes)
+	file, err := store.Load(ctx, name+files.Changes)
 	if err != nil {
 		return "", missing(err)
 	}
@@ -112,7 +125,7 @@ func (w *warmStart) load(ctx context.Context, from warm.Origin) (rv string, err 
 }
 
 // suits is an error if the file is not of this query, server and program, or is too old.
-func (w *warmStart) suits(want warm.Identity) error {
+func (w *start) suits(want files.Identity) error {
 	age := time.Since(w.head.Saved)
 	switch differs := want.Differs(w.head.Identity); {
 	case differs != "":
@@ -134,21 +147,21 @@ func useless(err error) error {
 }
 
 // read reads the base, and the changes after it.
-func (w *warmStart) read(ctx context.Context, name string, changes *warm.Reader) error {
+func (w *start) read(ctx context.Context, name string, changes *files.Reader) error {
 	lockorder.CallOut("the store of a warm start")
-	file, err := w.config.Warm.Store.Load(ctx, name+warm.Base)
+	file, err := w.warmth.Store.Load(ctx, name+files.Base)
 	if err != nil {
 		return useless(err)
 	}
 	defer func() { _ = file.Close() }() // its error says nothing of what was read
-	base, err := w.config.Warm.codec(w.head.Identity).Open(file)
+	base, err := w.warmth.codec(w.head.Identity).Open(file)
 	switch {
 	case err != nil:
 		return useless(err)
 	case base.Head.ID != w.head.Base || base.Head.Identity != w.head.Identity:
 		return doubtful("what is kept is in two files that do not belong together")
 	}
-	if err := w.records(ctx, base, w.next.keep); err != nil {
+	if err := w.records(ctx, base, w.keep); err != nil {
 		return err
 	}
 	err = w.records(ctx, changes, func(o object.Object, gone object.Key) error {
@@ -157,10 +170,10 @@ func (w *warmStart) read(ctx context.Context, name string, changes *warm.Reader)
 			key = object.KeyOf(o)
 		}
 		w.changed[key] = struct{}{}
-		return w.next.keep(o, gone)
+		return w.keep(o, gone)
 	})
-	if err == nil && len(w.next.objects) != w.head.Objects {
-		err = doubtful(fmt.Sprintf("what is kept has %d objects, and should have %d", len(w.next.objects), w.head.Objects))
+	if keys, _ := w.next.Count(); err == nil && keys != w.head.Objects {
+		err = doubtful(fmt.Sprintf("what is kept has %d objects, and should have %d", keys, w.head.Objects))
 	}
 	return err
 }
@@ -173,12 +186,12 @@ type unpacked struct {
 
 // records hands the records of a file to a function, in their order. They are unpacked on the
 // cores that are idle.
-func (w *warmStart) records(ctx context.Context, r *warm.Reader, take func(o object.Object, gone object.Key) error) error {
+func (w *start) records(ctx context.Context, r *files.Reader, take func(o object.Object, gone object.Key) error) error {
 	type result struct {
 		all []unpacked
 		err error
 	}
-	line := ordered.NewLine(w.config.Warm.Helpers, func(part result) error {
+	line := ordered.NewLine(w.warmth.Helpers, func(part result) error {
 		for _, one := range part.all {
 			if err := take(one.object, one.gone); err != nil {
 				return err
@@ -208,13 +221,13 @@ func (w *warmStart) records(ctx context.Context, r *warm.Reader, take func(o obj
 	}
 }
 
-func (w *warmStart) unpack(chunk *warm.Chunk) (all []unpacked, err error) {
-	err = chunk.Each(func(r warm.Record) error {
+func (w *start) unpack(chunk *files.Chunk) (all []unpacked, err error) {
+	err = chunk.Each(func(r files.Record) error {
 		if r.Raw == nil {
 			all = append(all, unpacked{gone: object.Key{Namespace: r.Namespace, Name: r.Name}})
 			return nil
 		}
-		o, err := w.Packer.Unpack(r.Raw)
+		o, err := w.Intake.Packer.Unpack(r.Raw)
 		if err == nil && object.Fault(o) != nil {
 			err = errors.New("an object does not decode")
 		}
@@ -228,17 +241,17 @@ func (w *warmStart) unpack(chunk *warm.Chunk) (all []unpacked, err error) {
 }
 
 // keep takes in a record of a file.
-func (l *listing) keep(o object.Object, gone object.Key) error {
+func (w *start) keep(o object.Object, gone object.Key) error {
 	if o != nil {
 		gone = object.KeyOf(o) // it takes the place of what was written before
 	}
 	if o == nil || object.Ambiguous(gone) {
-		l.remove(gone, nil)
+		w.next.Remove(gone)
 	}
 	if o == nil {
 		return nil
 	}
-	err := l.put(o, false)
+	err := w.next.Keep(o)
 	if source.IsGarbled(err) {
 		return useless(err)
 	}
@@ -262,7 +275,7 @@ func (p *present) stop() {
 }
 
 // ask asks the server for the witnesses, then for its newest version, and then opens the watch.
-func (w *warmStart) ask(ctx context.Context) (p present) {
+func (w *start) ask(ctx context.Context) (p present) {
 	bound, cancel := context.WithTimeout(ctx, source.AskTimeout)
 	defer cancel()
 	if p.answered, p.err = w.testify(bound); p.err == nil {
@@ -276,14 +289,14 @@ func (w *warmStart) ask(ctx context.Context) (p present) {
 }
 
 // testify asks for the witnesses, all at once.
-func (w *warmStart) testify(ctx context.Context) ([]coherence.Sighting, error) {
+func (w *start) testify(ctx context.Context) ([]coherence.Sighting, error) {
 	all := make([]coherence.Sighting, len(w.head.Witnesses))
 	errs := make(chan error, len(all))
 	for i, one := range w.head.Witnesses {
 		go func() { // ends with the request, which ctx bounds
-			o := w.requests.Options()
+			o := w.Requests.Options()
 			o.Limit = 1
-			found, _, err := w.requests.LookupWith(ctx, object.Key{Namespace: one.Namespace, Name: one.Name}, o)
+			found, _, err := w.Requests.LookupWith(ctx, object.Key{Namespace: one.Namespace, Name: one.Name}, o)
 			if found != nil {
 				all[i] = sightingOf(found)
 			}
@@ -304,11 +317,11 @@ func sightingOf(o object.Object) coherence.Sighting {
 }
 
 // newest asks for the server's newest version, with a list of one object.
-func (w *warmStart) newest(ctx context.Context, p *present) (err error) {
-	if p.now, err = w.requests.Newest(ctx); err != nil {
+func (w *start) newest(ctx context.Context, p *present) (err error) {
+	if p.now, err = w.Requests.Newest(ctx); err != nil {
 		return err
 	}
-	if !w.Whole() {
+	if !w.Intake.Whole() {
 		p.now.Objects = -1 // the server counts what is not selected, too
 	}
 	switch rv := p.now.RV; {
@@ -321,8 +334,8 @@ func (w *warmStart) newest(ctx context.Context, p *present) (err error) {
 }
 
 // dial opens a watch that lasts for moments.
-func (w *warmStart) dial(ctx context.Context, fromRV string) (*source.Watch, error) {
-	d, err := w.requests.DialShort(ctx, fromRV)
+func (w *start) dial(ctx context.Context, fromRV string) (*source.Watch, error) {
+	d, err := w.Requests.DialShort(ctx, fromRV)
 	return d, forgotten(err)
 }
 
@@ -335,11 +348,11 @@ func forgotten(err error) error {
 }
 
 // verdict is an error unless the witnesses confirm that file and server have one history (W3).
-func (w *warmStart) verdict(answered []coherence.Sighting) error {
+func (w *start) verdict(answered []coherence.Sighting) error {
 	all := make([]coherence.Testimony, len(answered))
 	for i, one := range w.head.Witnesses {
 		t := coherence.Testimony{Kept: coherence.Sighting{UID: types.UID(one.UID), Version: one.Version}, Answered: answered[i]}
-		if o := w.next.objects[object.Key{Namespace: one.Namespace, Name: one.Name}]; o != nil {
+		if o := w.next.Get(object.Key{Namespace: one.Namespace, Name: one.Name}); o != nil {
 			t.Now = sightingOf(o)
 		}
 		all[i] = t
@@ -354,7 +367,7 @@ func (w *warmStart) verdict(answered []coherence.Sighting) error {
 }
 
 // takeWhole takes in that the items are all that there are.
-func (w *warmStart) takeWhole(p *present) (rv string, err error) {
+func (w *start) takeWhole(p *present) (rv string, err error) {
 	w.begin()
 	w.changed = nil
 	for _, item := range p.now.Items {

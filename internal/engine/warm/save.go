@@ -1,4 +1,4 @@
-package stream
+package warm
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
-	"github.com/kates-go/kates/internal/engine/warm"
+	"github.com/kates-go/kates/internal/engine/warm/files"
 	"github.com/kates-go/kates/internal/object"
 )
 
 // saving writes the files of one stream. It is for the saver's goroutine.
 type saving struct {
-	*stream
+	*Keeper
 	savedRV string // the version of the files; "": there are none
 	savedID string // of their base
 	// failed is the last error, and again when the next try is due.
@@ -47,18 +47,18 @@ func (s *saving) save(ctx context.Context, now time.Time) {
 		s.failed, s.again, s.pause = "", time.Time{}, 0
 		return
 	}
-	s.pause = min(max(2*s.pause, s.config.Warm.Every), saveAgainMost)
+	s.pause = min(max(2*s.pause, s.warmth.Every), saveAgainMost)
 	s.again = now.Add(s.pause)
 	if text := err.Error(); text != s.failed {
 		s.failed = text
-		s.config.Logger.Info("cannot keep what is watched for the next start, will keep trying",
-			"resource", s.Key.Resource, "namespace", s.Key.Namespace, "err", text)
+		s.logger.Info("cannot keep what is watched for the next start, will keep trying",
+			"resource", s.Intake.Key.Resource, "namespace", s.Intake.Key.Namespace, "err", text)
 	}
 }
 
 // due is what a stream has to be written for.
 type due struct {
-	identity warm.Identity
+	identity files.Identity
 	lists    int
 	anew     bool                         // a new base is needed
 	objects  map[object.Key]object.Object // those of the store: its lock guards them
@@ -66,18 +66,18 @@ type due struct {
 
 // due returns what there is to write; ok is false if there is nothing.
 func (s *saving) due() (d due, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := &s.progress.kept
-	at := s.store.view.Position()
+	s.Lock.Lock()
+	defer s.Lock.Unlock()
+	k := &s.kept
+	objects, at, ok := s.Stored()
 	switch {
-	case !s.progress.synced, s.own.givenUp, k.origin == warm.Origin{}, !coherence.Comparable(at):
+	case !ok, k.origin == files.Origin{}, !coherence.Comparable(at):
 		return d, false
 	case k.base != nil && at == s.savedRV && k.base.id == s.savedID:
 		return d, false
 	}
-	d = due{identity: s.fileIdentity(k.origin), lists: k.lists, objects: s.store.objects}
-	d.anew = k.needsBase(len(d.objects))
+	d = due{identity: s.fileIdentity(k.origin), lists: k.lists, objects: objects}
+	d.anew = s.needsBase(len(d.objects))
 	return d, true
 }
 
@@ -97,16 +97,16 @@ func (s *saving) write(ctx context.Context) error {
 
 // writeBase writes all objects. They change meanwhile: what does is among the changes.
 func (s *saving) writeBase(ctx context.Context, d due) error {
-	base := &baseFile{id: warm.NewID(), changed: make(map[object.Key]struct{})}
-	s.mu.Lock()
-	if s.progress.kept.lists != d.lists {
-		s.mu.Unlock()
+	base := &Base{id: files.NewID(), changed: make(map[object.Key]struct{})}
+	s.Lock.Lock()
+	if s.lists != d.lists {
+		s.Lock.Unlock()
 		return errSuperseded
 	}
-	s.progress.kept.base = base
-	s.mu.Unlock()
+	s.base = base
+	s.Lock.Unlock()
 	s.savedRV = ""
-	err := s.file(ctx, d.identity, warm.Base, warm.Head{ID: base.id}, func(w *warm.Writer) error {
+	err := s.file(ctx, d.identity, files.Base, files.Head{ID: base.id}, func(w *files.Writer) error {
 		var chosen witnesses
 		err := s.batches(d, func(batch []object.Object) error {
 			for _, o := range batch {
@@ -121,11 +121,11 @@ func (s *saving) writeBase(ctx context.Context, d due) error {
 		return err
 	})
 	if err != nil {
-		s.mu.Lock()
-		if s.progress.kept.base == base {
-			s.progress.kept.base = nil
+		s.Lock.Lock()
+		if s.base == base {
+			s.base = nil
 		}
-		s.mu.Unlock()
+		s.Lock.Unlock()
 	}
 	return err
 }
@@ -134,24 +134,24 @@ func (s *saving) writeBase(ctx context.Context, d due) error {
 // while is handed over once, in one of its versions. The function is called without the lock.
 func (s *saving) batches(d due, f func([]object.Object) error) error {
 	batch := make([]object.Object, 0, batchMost)
-	s.mu.Lock()
+	s.Lock.Lock()
 	for _, o := range d.objects { // a map may change while it is ranged over
 		if batch = append(batch, o); len(batch) < batchMost {
 			continue
 		}
-		s.mu.Unlock()
+		s.Lock.Unlock()
 		err := f(batch)
 		batch = batch[:0]
-		s.mu.Lock()
-		if err == nil && s.progress.kept.lists != d.lists {
+		s.Lock.Lock()
+		if err == nil && s.lists != d.lists {
 			err = errSuperseded
 		}
 		if err != nil {
-			s.mu.Unlock()
+			s.Lock.Unlock()
 			return err
 		}
 	}
-	s.mu.Unlock()
+	s.Lock.Unlock()
 	return f(batch)
 }
 
@@ -166,18 +166,19 @@ type change struct {
 func (s *saving) writeChanges(ctx context.Context, d due) error {
 	var changes []change
 	var chosen witnesses
-	s.mu.Lock()
-	base := s.progress.kept.base
-	if s.progress.kept.lists != d.lists || base == nil || s.own.givenUp {
-		s.mu.Unlock()
+	s.Lock.Lock()
+	objects, at, ok := s.Stored()
+	base := s.base
+	if s.lists != d.lists || base == nil || !ok {
+		s.Lock.Unlock()
 		return errSuperseded
 	}
-	head := warm.Head{
-		ID: warm.NewID(), Base: base.id, Position: s.store.view.Position(), Saved: time.Now(),
-		Objects: len(s.store.objects),
+	head := files.Head{
+		ID: files.NewID(), Base: base.id, Position: at, Saved: time.Now(),
+		Objects: len(objects),
 	}
 	for key := range base.changed {
-		o := s.store.objects[key]
+		o := objects[key]
 		if changes = append(changes, change{key, o}); o != nil {
 			chosen.add(o)
 		}
@@ -187,13 +188,13 @@ func (s *saving) writeChanges(ctx context.Context, d due) error {
 		if _, again := base.changed[key]; again {
 			continue
 		}
-		if o := s.store.objects[key]; o != nil {
+		if o := objects[key]; o != nil {
 			chosen.add(o)
 		}
 	}
-	s.mu.Unlock()
+	s.Lock.Unlock()
 	head.Witnesses = chosen.all()
-	err := s.file(ctx, d.identity, warm.Changes, head, func(w *warm.Writer) error {
+	err := s.file(ctx, d.identity, files.Changes, head, func(w *files.Writer) error {
 		for _, c := range changes {
 			if err := s.putChange(w, c); err != nil {
 				return err
@@ -207,18 +208,18 @@ func (s *saving) writeChanges(ctx context.Context, d due) error {
 	return err
 }
 
-func (s *saving) putChange(w *warm.Writer, c change) error {
+func (s *saving) putChange(w *files.Writer, c change) error {
 	if c.now == nil {
 		return w.Remove(c.key.Namespace, c.key.Name)
 	}
 	return s.put(w, c.now)
 }
 
-func (s *saving) put(w *warm.Writer, o object.Object) error {
+func (s *saving) put(w *files.Writer, o object.Object) error {
 	if object.Fault(o) != nil {
 		return errInvalid
 	}
-	raw, err := s.Packer.Pack(o)
+	raw, err := s.Intake.Packer.Pack(o)
 	if err != nil {
 		return fmt.Errorf("pack %q: %w", object.KeyOf(o), err)
 	}
@@ -226,12 +227,12 @@ func (s *saving) put(w *warm.Writer, o object.Object) error {
 }
 
 // file writes one file.
-func (s *saving) file(ctx context.Context, of warm.Identity, name string, h warm.Head, fill func(*warm.Writer) error) error {
+func (s *saving) file(ctx context.Context, of files.Identity, name string, h files.Head, fill func(*files.Writer) error) error {
 	h.Identity = of
 	name = of.Name() + name
 	lockorder.CallOut("the store of a warm start")
-	err := s.config.Warm.Store.Save(ctx, name, func(to io.Writer) error {
-		w, err := s.config.Warm.codec(of).NewWriter(to, h)
+	err := s.warmth.Store.Save(ctx, name, func(to io.Writer) error {
+		w, err := s.warmth.codec(of).NewWriter(to, h)
 		if err == nil {
 			err = fill(w)
 		}

@@ -1,4 +1,4 @@
-package stream
+package warm
 
 import (
 	"cmp"
@@ -19,24 +19,24 @@ const catchPause = 200 * time.Millisecond
 
 // finish brings what was read up to the server's newest version (W1), and compares it with what
 // the server has said (W3). It returns the version that has been reached.
-func (w *warmStart) finish(ctx context.Context, p *present) (rv string, err error) {
+func (w *start) finish(ctx context.Context, p *present) (rv string, err error) {
 	if p.now.Whole {
 		return w.takeWhole(p)
 	}
-	c := &catching{warmStart: w, present: p, at: w.head.Position}
+	c := &catching{start: w, present: p, at: w.head.Position}
 	if err := c.up(ctx); err != nil {
 		return "", err
 	}
 	if err := w.verdict(p.answered); err != nil {
 		return "", err
 	}
-	w.next.from = &baseFile{id: w.head.Base, changed: w.changed, witnesses: w.head.Witnesses}
+	w.next.ComesFrom(&Base{id: w.head.Base, changed: w.changed, witnesses: w.head.Witnesses})
 	return c.at, nil
 }
 
 // catching reads watches until they have reached the present.
 type catching struct {
-	*warmStart
+	*start
 	*present
 	at      string // up to which version all is known
 	counted bool   // the number of objects at the server's version was compared
@@ -71,14 +71,14 @@ func (c *catching) up(ctx context.Context) error {
 }
 
 // wait is how long the watches may take.
-func (c *catching) wait() time.Duration { return cmp.Or(c.config.Warm.Wait, catchMost) }
+func (c *catching) wait() time.Duration { return cmp.Or(c.warmth.Wait, catchMost) }
 
 // nudge asks for a list of one object again. A bookmark is as new as the server's cache, which
 // follows etcd only if a list has to be consistent. The first answer may have come from etcd
 // itself, as it does after a start of the server. What is wrong with the server, the next watch
 // says.
 func (c *catching) nudge(ctx context.Context) {
-	_, _ = c.requests.NewestRV(ctx)
+	_, _ = c.Requests.NewestRV(ctx)
 }
 
 // late says of an error at the end of the time that the time was over.
@@ -132,11 +132,11 @@ func (c *catching) take(raw watch.Event) error {
 		}
 	}
 	o, ok := e.Object.(object.Object)
-	had := ok && c.next.objects[object.KeyOf(o)] != nil
+	had := ok && c.next.Get(object.KeyOf(o)) != nil
 	if _, err := c.next.Take(e); err != nil {
 		return err
 	}
-	if ok && (had || c.next.objects[object.KeyOf(o)] != nil) { // else it is none of the query's
+	if ok && (had || c.next.Get(object.KeyOf(o)) != nil) { // else it is none of the query's
 		c.changed[object.KeyOf(o)] = struct{}{}
 	}
 	c.at = rv
@@ -149,7 +149,7 @@ func (c *catching) count() error {
 		return nil
 	}
 	c.counted = true
-	if n := int64(c.next.size()); n != c.now.Objects {
+	if _, n := c.next.Count(); int64(n) != c.now.Objects {
 		return doubtful(fmt.Sprintf("the server has %d objects at version %s, and what is kept comes to %d", c.now.Objects, c.now.RV, n))
 	}
 	return nil

@@ -1,6 +1,6 @@
 //go:build unix
 
-package warm
+package files
 
 import (
 	"errors"
