@@ -32,19 +32,20 @@ func (s *stream) commit(l *listing, rv string) error {
 	case older && !l.asked.Doubted:
 		s.mu.Unlock()
 		return fmt.Errorf("%w: %s, and %s before", reflector.ErrOlder, rv, position)
-	case s.own.givenUp && !older && coherence.Newer(s.own.atLeastRV, rv):
+	case s.progress.phase.gaveUp() && !older && coherence.Newer(s.own.atLeastRV, rv):
 		s.mu.Unlock() // it was under way already
 		return fmt.Errorf("a list at version %s, older than the newest own write", rv)
 	}
 	wake := s.swap(l, rv, older)
-	if s.progress.synced {
+	before := s.progress.phase
+	if before.listed() {
 		s.health.restarts++
 	}
-	s.progress.synced = true
+	s.progress.phase = following
 	recovered := s.well() // before anybody is woken, who might look
 	s.health.before = s.health.heard
-	if s.own.givenUp {
-		s.own.givenUp, s.own.atLeastRV = false, ""
+	if before.gaveUp() {
+		s.own.atLeastRV = ""
 		for l := range s.listeners {
 			l.untaken.Restart()
 		}

@@ -115,7 +115,7 @@ func final(err error) bool {
 // held.
 func (s *stream) well() bool {
 	state := Synced
-	if !s.progress.synced {
+	if !s.progress.phase.listed() {
 		state = Listing
 	}
 	s.health.refused = 0
@@ -143,7 +143,7 @@ func (s *stream) Failed(what reflector.Request, err error) {
 	if final(err) && what == reflector.ToList {
 		s.health.refused++
 	}
-	changed, log := s.health.set(state, err), s.logFor(grave(state, err, s.progress.synced, s.listeners))
+	changed, log := s.health.set(state, err), s.logFor(grave(state, err, s.progress.phase.listed(), s.listeners))
 	s.health.misread = what == toRead
 	wake := s.listeners.trouble(nil)
 	s.mu.Unlock()
@@ -184,7 +184,7 @@ func (s *stream) logFor(grave bool) func(err error, what string) {
 func (s *stream) Gone(why error) {
 	s.mu.Lock()
 	var wake []func()
-	if s.progress.synced {
+	if s.progress.phase.listed() {
 		wake = s.swap(&listing{objects: make(map[object.Key]object.Object)}, "", false)
 		s.kept.Forget()
 		clear(s.own.unsettled)
@@ -193,7 +193,7 @@ func (s *stream) Gone(why error) {
 		}
 	}
 	s.health.turn(true, s.listeners)
-	changed, log := s.health.set(Missing, why), s.logFor(!s.progress.synced && grave(Missing, why, false, s.listeners))
+	changed, log := s.health.set(Missing, why), s.logFor(!s.progress.phase.listed() && grave(Missing, why, false, s.listeners))
 	wake = s.listeners.trouble(wake)
 	s.waiters.wake()
 	s.mu.Unlock()

@@ -150,7 +150,7 @@ func (l *Listener) Inspect() ListenerInspection {
 		Stream: s.tally.id, Bytes: per * int64(l.count()),
 		Events: c.Changes, Coalesced: c.Coalesced, Untaken: c.Dirty, UntakenSince: c.Since,
 	}
-	if l.untaken.Whole() && s.progress.synced {
+	if l.untaken.Whole() && s.progress.phase.listed() {
 		in.Untaken = l.count()
 	}
 	return in

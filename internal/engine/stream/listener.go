@@ -73,7 +73,7 @@ func (l *Listener) mark(key object.Key, before, after object.Object, own bool) f
 	case audience.Unseen:
 		return nil
 	case audience.All:
-		if l.stream.progress.synced {
+		if l.stream.progress.phase.listed() {
 			return l.Wake
 		}
 		return nil
@@ -98,9 +98,9 @@ func (l *Listener) Take() audience.Batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case !s.progress.synced, s.own.givenUp && l.untaken.Nothing():
+	case !s.progress.phase.listed(), s.progress.phase == givenUp && l.untaken.Nothing():
 		return audience.Batch{}
-	case s.own.givenUp:
+	case s.progress.phase == givenUp:
 		return audience.Batch{Extent: audience.Lost}
 	}
 	return l.untaken.Take(l.everything, l.read)
@@ -126,17 +126,16 @@ func (l *Listener) State() ListenerState {
 	s := l.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	synced, givenUp := s.progress.synced, s.own.givenUp
 	st := ListenerState{
 		Health: s.health.state, Gone: s.health.gone, Misplaced: object.Misplaced(s.health.err),
 		PositionRV: s.store.view.Position(),
 	}
-	switch {
-	case !synced:
+	switch phase := s.progress.phase; {
+	case !phase.listed():
 		st.First = s.health.refusal()
-	case givenUp && l.untaken.Nothing():
+	case phase == givenUp && l.untaken.Nothing():
 		st.Phase = audience.Dropped
-	case givenUp:
+	case phase == givenUp:
 		st.Phase = audience.Relisting
 	default:
 		st.Phase = audience.Following
@@ -161,7 +160,7 @@ func (l *Listener) Newest() (rv string, deletion int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rv = s.store.view.Newest()
-	if s.own.givenUp {
+	if s.progress.phase.gaveUp() {
 		rv = coherence.Newest(rv, s.own.atLeastRV) // what it has given up may have been shown
 	}
 	return rv, s.deletion()

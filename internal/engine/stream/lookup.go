@@ -33,13 +33,13 @@ func (s *Set) Lookup(r object.Resource, key object.Key, part intake.Part) (o obj
 		}
 		e := st.entry(key)
 		switch {
-		case e.givenUp:
+		case e.phase.gaveUp():
 		case e.shown != nil:
 			newest = object.Newer(newest, e.shown)
 			if object.Fault(e.shown) == nil && st.HoldsPart(part) {
 				o = object.Newer(o, e.shown)
 			}
-		case e.synced && st.Whole():
+		case e.phase.listed() && st.Whole():
 			absent, as = true, coherence.Newest(as, e.shownRV)
 		}
 	}
@@ -64,7 +64,7 @@ func (s *Set) List(r object.Resource, namespace string, selector labels.Selector
 			continue
 		}
 		st.mu.Lock()
-		if ok = st.progress.synced && !st.own.givenUp; ok {
+		if ok = st.progress.phase == following; ok {
 			for _, c := range st.store.everything() {
 				if o := object.Bare(c.Object); namespace == "" || o.GetNamespace() == namespace {
 					found, ok = append(found, o), ok && object.Fault(o) == nil
@@ -108,14 +108,13 @@ func (s *Set) serving(r object.Resource) (found []*stream) {
 type entry struct {
 	stored, shown object.Object // without and with own writes, nil for none
 	shownRV       string        // the version at which that is shown, "" if unknown
-	synced        bool          // the first list is in
-	givenUp       bool          // the stream may have shown a newer object
+	phase         phase         // of the stream, which may have shown a newer object if it gave up own writes
 }
 
 func (s *stream) entry(key object.Key) entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := entry{stored: s.store.objects[key], shown: s.store.read(key), synced: s.progress.synced, givenUp: s.own.givenUp}
+	e := entry{stored: s.store.objects[key], shown: s.store.read(key), phase: s.progress.phase}
 	e.shownRV, _ = s.store.view.Known(key)
 	return e
 }
@@ -144,10 +143,10 @@ func (s *Set) Newest(r object.Resource, key object.Key, has func(object.Object) 
 		}
 		e := st.entry(key)
 		switch {
-		case e.givenUp:
+		case e.phase.gaveUp():
 			return nil
 		case e.shown == nil:
-			if e.synced && st.Whole() {
+			if e.phase.listed() && st.Whole() {
 				absentRV = coherence.Newest(absentRV, e.shownRV)
 			}
 			continue

@@ -70,7 +70,7 @@ func (s *stream) serves() bool {
 			narrow++
 		}
 	}
-	return narrow < narrowMost && s.progress.synced && !s.progress.ended && s.health.state == Synced
+	return narrow < narrowMost && s.progress.phase.listed() && !s.progress.ended && s.health.state == Synced
 }
 
 // read returns what the listener sees of a key. Called with the stream's lock held.

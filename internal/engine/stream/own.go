@@ -19,10 +19,7 @@ type ownWrites struct {
 	// confirms it. expired: it has fired; the next list ends such writes.
 	expiry  *time.Timer
 	expired bool
-	// givenUp: more own writes were pending than may be, and were dropped. What the stream has
-	// may be older than what was shown. So it shows nothing until it has a list that is no older
-	// than atLeastRV, that of the newest own write.
-	givenUp   bool
+	// atLeastRV is the version that the next list must have, if own writes were given up.
 	atLeastRV string
 	// undated is the number of the latest own deletion at an unknown version, see
 	// Set.unversioned. It counts while such a deletion is pending, or was given up.
@@ -125,7 +122,7 @@ func (s *stream) noteUndated(before int) {
 // held.
 func (s *stream) deletion() int64 {
 	number := s.progress.deletion(s.store.view.Position())
-	if s.own.givenUp || s.store.view.Undated() > 0 {
+	if s.progress.phase.gaveUp() || s.store.view.Undated() > 0 {
 		number = max(number, s.own.undated)
 	}
 	return number
@@ -135,10 +132,10 @@ func (s *stream) deletion() int64 {
 // as the writes made them stay in the store until then: the list is compared with what was shown.
 // Called with mu held.
 func (s *stream) giveUp(atLeastRV string) {
-	if s.store.view.Undated() == 0 && !s.own.givenUp {
+	if s.store.view.Undated() == 0 && !s.progress.phase.gaveUp() {
 		s.own.undated = 0
 	}
-	s.own.givenUp, s.own.atLeastRV = true, coherence.Newest(s.own.atLeastRV, atLeastRV)
+	s.progress.phase, s.own.atLeastRV = s.progress.phase.afterGivingUp(), coherence.Newest(s.own.atLeastRV, atLeastRV)
 	for l := range s.listeners {
 		l.noted()
 	}

@@ -22,7 +22,7 @@ const shortWatches = 2
 func (s syncing) many() (positionRV string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.progress.synced || int64(len(s.store.objects)) <= s.config.PageSize {
+	if !s.progress.phase.listed() || int64(len(s.store.objects)) <= s.config.PageSize {
 		return ""
 	}
 	return s.store.view.Position()

@@ -99,7 +99,7 @@ func (s Staging) Held() Held {
 	return Held{
 		Objects: len(st.store.objects), Pending: st.store.view.Pending(),
 		Dirty: c.Dirty, Room: c.Room, Waiters: len(st.waiters), Flights: len(st.own.flights),
-		GivenUp: st.own.givenUp, Expiring: st.own.expired || st.own.expiry != nil,
+		GivenUp: st.progress.phase.gaveUp(), Expiring: st.own.expired || st.own.expiry != nil,
 	}
 }
 

@@ -43,8 +43,8 @@ type stream struct {
 
 // progress is how far a stream has come.
 type progress struct {
-	synced bool // the first list is in
-	ended  bool
+	phase phase
+	ended bool
 	// unversioned is the number of the latest deletion without a version that is known, see
 	// Set.unversioned, and unversionedRV the position then: until there is a newer one, the stream
 	// is newer than its position.
@@ -53,6 +53,44 @@ type progress struct {
 	// watchRV is the newest version that the stream's own lists and watches have brought. A Sync
 	// may have moved the position past it, by a list of its own.
 	watchRV string
+}
+
+// phase is how far a stream has come with its lists.
+//
+//	firstList ─────────▶ following
+//	    │                 │    ▲      down: own writes were given up
+//	    ▼                 ▼    │      right, and up: a list was committed
+//	firstGivenUp ──┐   givenUp ┘
+//	               └────▶ following
+//
+// [stream.commit] and [stream.giveUp] move it, and nothing else does.
+type phase int
+
+const (
+	// firstList: the first list is not in.
+	firstList phase = iota
+	// firstGivenUp: nor is it, and own writes were given up meanwhile.
+	firstGivenUp
+	// following: what the stream has may be shown.
+	following
+	// givenUp: more own writes were pending than may be, and were given up. What the stream has may
+	// be older than what was shown. So the stream shows nothing until a list has come that is no
+	// older than the newest own write.
+	givenUp
+)
+
+// listed reports whether the first list is in.
+func (p phase) listed() bool { return p >= following }
+
+// gaveUp reports whether own writes were given up, and no list has come since.
+func (p phase) gaveUp() bool { return p == firstGivenUp || p == givenUp }
+
+// afterGivingUp returns the next phase where own writes are given up.
+func (p phase) afterGivingUp() phase {
+	if p.listed() {
+		return givenUp
+	}
+	return firstGivenUp
 }
 
 // noteUnversioned notes that the watch has shown a deletion whose version is not known: rule 10.
@@ -100,7 +138,7 @@ func (s *stream) position() string {
 
 // stored is what may be kept for the next process. Called with mu held.
 func (s *stream) stored() (objects map[object.Key]object.Object, atRV string, ok bool) {
-	return s.store.objects, s.store.view.Position(), s.progress.synced && !s.own.givenUp
+	return s.store.objects, s.store.view.Position(), s.progress.phase == following
 }
 
 // settle marks the keys whose own write has ended, but one, where what is shown changed. It

@@ -68,7 +68,7 @@ const askAgain = 100 * time.Millisecond
 func (s *stream) hasList() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.progress.synced
+	return s.progress.phase.listed()
 }
 
 func syncAll(all []*stream, sync func(*stream) error) error {
@@ -186,7 +186,7 @@ func (s syncing) note(g *goal, item runtime.Object) {
 // or bookmark said so, and what the watch may still bring of the time before is old news.
 func (s syncing) reached(g goal) bool {
 	s.mu.Lock()
-	if !s.progress.synced {
+	if !s.progress.phase.listed() {
 		s.mu.Unlock()
 		return false
 	}

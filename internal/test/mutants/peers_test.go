@@ -68,7 +68,7 @@ var collecting = []mutant{
 		in: "stream.join", caught: "TestG1ALateSubscriberHasEverythingFromTheStore",
 		old: `s.listeners[l] = struct{}{}`,
 		new: `s.listeners[l] = struct{}{}
-			if s.progress.synced {
+			if s.progress.phase.listed() {
 				_ = l.untaken.Take(l.everything, l.read)
 			}`,
 	},

@@ -87,7 +87,7 @@ var clusters = []mutant{
 		in: "stream.Failed", caught: "TestG5G8AnEventOverTheBoundTakesNothingBackAndHarmsNoOtherStream",
 		old: `state := classify(err)`,
 		new: `state := classify(err)
-			if errors.Is(err, source.ErrTooMany) && s.progress.synced {
+			if errors.Is(err, source.ErrTooMany) && s.progress.phase.listed() {
 				_ = s.swap(&listing{objects: make(map[object.Key]object.Object)}, s.store.view.Position(), false)
 			}`,
 	},

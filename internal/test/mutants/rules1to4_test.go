@@ -89,7 +89,7 @@ var floor = []mutant{
 	{
 		name: "a list that was under way is no older than a give-up", rule: "floor",
 		in: "stream.commit", caught: "TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown",
-		old: `s.own.givenUp && !older && coherence.Newer(s.own.atLeastRV, rv)`,
+		old: `s.progress.phase.gaveUp() && !older && coherence.Newer(s.own.atLeastRV, rv)`,
 		new: `false`,
 	},
 }

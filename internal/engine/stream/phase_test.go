@@ -1,0 +1,93 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/audience"
+	"github.com/kates-go/kates/internal/engine/source"
+	"github.com/kates-go/kates/internal/object"
+)
+
+// silent is a server that never answers.
+func silent(object.Resource, string, object.Form) source.Source {
+	return source.Plain{ListerWatcherWithContext: &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+		WatchFuncWithContext: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+	}}
+}
+
+// TestG4G5EachPhaseIsLeftAsItsDrawingSays walks the phases of a stream: what a listener can take in
+// each, and what leads to the next.
+func TestG4G5EachPhaseIsLeftAsItsDrawingSays(t *testing.T) {
+	set := New(Config{Source: silent, PendingMax: 1})
+	defer set.Close()
+	l, err := set.Join(object.Resource{
+		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+		Kind:                 schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Storage: "configmaps",
+	}, object.Spec{Form: object.Whole}, ListenOptions{Wake: func() {}, Trouble: func() {}})
+	require.NoError(t, err)
+	defer l.Close()
+	rv := 10
+	write := func() {
+		rv++
+		o := &unstructured.Unstructured{}
+		o.SetName(fmt.Sprint("o", rv))
+		o.SetUID("u")
+		o.SetResourceVersion(fmt.Sprint(rv))
+		w := coherence.Write{Key: object.KeyOf(o), UID: "u", Version: o.GetResourceVersion(), Object: o}
+		set.mu.Lock()
+		set.journal.Commit("configmaps", w)
+		set.mu.Unlock()
+		assert.True(t, l.Stage().OwnWrite(w))
+	}
+	list := func(at int) error {
+		return l.Stage().List(map[object.Key]object.Object{}, fmt.Sprint(at), "")
+	}
+	is := func(want phase, can audience.Phase, extent audience.Extent) {
+		t.Helper()
+		l.stream.mu.Lock()
+		now := l.stream.progress.phase
+		l.stream.mu.Unlock()
+		assert.Equal(t, want, now)
+		assert.Equal(t, can, l.State().Phase)
+		assert.Equal(t, extent, l.Take().Extent)
+	}
+	is(firstList, audience.FirstList, audience.Unknown)
+	write()
+	is(firstList, audience.FirstList, audience.Unknown)
+	write() // one more than may be pending
+	is(firstGivenUp, audience.FirstList, audience.Unknown)
+	assert.Error(t, list(rv-1), "older than an own write that was given up")
+	is(firstGivenUp, audience.FirstList, audience.Unknown)
+	require.NoError(t, list(rv))
+	is(following, audience.Following, audience.Everything)
+	write()
+	write()
+	is(givenUp, audience.Relisting, audience.Lost)
+	assert.Error(t, list(rv-1))
+	is(givenUp, audience.Relisting, audience.Lost)
+	l.Untake()
+	is(givenUp, audience.Dropped, audience.Unknown)
+	require.NoError(t, list(rv))
+	is(following, audience.Following, audience.Everything)
+	require.NoError(t, list(rv))
+	is(following, audience.Following, audience.Some)
+}
