@@ -1,14 +1,13 @@
 package stream
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/reflector"
 	"github.com/kates-go/kates/internal/engine/source"
-	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/engine/store"
 )
 
 // commit takes in a whole list, as of a version.
@@ -19,7 +18,7 @@ import (
 func (s *stream) commit(l *listing, rv string) error {
 	l.compare()
 	s.mu.Lock()
-	position := coherence.Newest(s.store.view.Position(), l.asked.FloorRV)
+	position := coherence.Newest(s.store.View.Position(), l.asked.FloorRV)
 	if err := source.CheckListVersion(rv, position); err != nil {
 		s.mu.Unlock()
 		return err
@@ -36,7 +35,8 @@ func (s *stream) commit(l *listing, rv string) error {
 		s.mu.Unlock() // it was under way already
 		return fmt.Errorf("a list at version %s, older than the newest own write", rv)
 	}
-	wake := s.swap(l, rv, older)
+	s.kept.Listed(l.from)
+	wake := s.swap(l.List, rv, older)
 	before := s.progress.phase
 	if before.listed() {
 		s.health.restarts++
@@ -64,49 +64,27 @@ func (s *stream) commit(l *listing, rv string) error {
 	return nil
 }
 
-// swap puts the fresh store in the old one's place and marks what differs. Called with mu held.
-func (s *stream) swap(l *listing, rv string, restored bool) (wake []func()) {
-	old, fresh := s.store.objects, l.objects
+// swap puts a list in the place of the store and marks what differs. Called with mu held.
+func (s *stream) swap(l store.List, rv string, restored bool) (wake []func()) {
 	s.progress.watchRV = rv
-	overlaid := s.store.overlaid()
-	shown := func(key object.Key) object.Object {
-		if o, ok := overlaid[key]; ok {
-			return o
+	before := s.store.Replace(l, restored, func() {
+		if restored {
+			s.store.View.Reset(rv)
+			clear(s.own.unsettled)
+			for l := range s.listeners {
+				l.untaken.RestartHistory()
+			}
+			return
 		}
-		return old[key]
-	}
-	s.store.objects, s.store.namesakes = fresh, cmp.Or(l.namesakes, &namesakes{})
-	s.kept.Listed(l.from)
-	if restored { // versions of the two histories do not compare
-		s.store.view.Reset(rv)
-		clear(s.own.unsettled)
-		for l := range s.listeners {
-			l.untaken.RestartHistory()
-		}
-	} else {
 		if s.own.expired {
 			s.own.expired = false
-			s.store.view.Expire(time.Now())
+			s.store.View.Expire(time.Now())
 			s.expireLater()
 		}
-		s.store.list(rv) // own writes that the list confirms end
-		for key, o := range fresh {
-			fresh[key] = s.store.listed(shown(key), o, l.compared[key])
-		}
+		s.store.List(rv) // own writes that the list confirms end
+	})
+	for key, shown := range before {
+		wake = s.mark(wake, key, shown, delivered)
 	}
-	for key := range fresh {
-		wake = s.mark(wake, key, shown(key), delivered)
-	}
-	for key := range old {
-		if _, ok := fresh[key]; !ok {
-			wake = s.mark(wake, key, shown(key), delivered)
-		}
-	}
-	for key := range overlaid {
-		if fresh[key] == nil && old[key] == nil {
-			wake = s.mark(wake, key, overlaid[key], delivered)
-		}
-	}
-	s.recount()
 	return wake
 }

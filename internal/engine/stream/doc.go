@@ -27,7 +27,7 @@
 // [Config].ObjectsMax bounds what all streams of a set hold together. A list past it is given up
 // where it stands, and a watch ends at the event that would be past it: the store stays as it was
 // then, and is not told what comes after. A list is next, after a pause that grows with each
-// failure: deletions that make room are behind the event that was refused (room.go).
+// failure: deletions that make room are behind the event that was refused (store.Room).
 //
 // # Own writes
 //

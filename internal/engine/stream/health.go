@@ -11,6 +11,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/reflector"
 	"github.com/kates-go/kates/internal/engine/source"
+	"github.com/kates-go/kates/internal/engine/store"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -185,10 +186,10 @@ func (s *stream) Gone(why error) {
 	s.mu.Lock()
 	var wake []func()
 	if s.progress.phase.listed() {
-		wake = s.swap(&listing{objects: make(map[object.Key]object.Object)}, "", false)
+		wake = s.swap(store.NewList(make(map[object.Key]object.Object)), "", false)
 		s.kept.Forget()
 		clear(s.own.unsettled)
-		for _, e := range s.store.drop() {
+		for _, e := range s.store.DropWrites() {
 			wake = s.mark(wake, e.Key, e.Object.(object.Object), delivered)
 		}
 	}
@@ -251,10 +252,10 @@ func (s *stream) status() Status {
 	st := Status{
 		State: s.health.state, Since: s.health.since, Heard: s.health.heard, Form: s.FormNow(),
 		Shard:      s.ShardStatus(),
-		PositionRV: s.store.view.Position(),
+		PositionRV: s.store.View.Position(),
 		Start:      s.kept.Start(),
-		Pending:    s.store.view.Pending(), Restarts: s.health.restarts,
-		Unsettled: s.own.forgetSettled(s.store.view.Position()),
+		Pending:    s.store.View.Pending(), Restarts: s.health.restarts,
+		Unsettled: s.own.forgetSettled(s.store.View.Position()),
 	}
 	if st.State == "" {
 		st.State = Listing

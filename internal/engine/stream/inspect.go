@@ -72,8 +72,8 @@ func (s *stream) inspect(listeners int) Inspection {
 	}
 	s.mu.Lock()
 	in.Status = s.status()
-	in.Objects = len(s.store.objects)
-	for o := range s.store.view.Outstanding {
+	in.Objects = len(s.store.Objects)
+	for o := range s.store.View.Outstanding {
 		in.Writes = append(in.Writes, outstanding(o))
 	}
 	for key, until := range s.own.unsettled {
@@ -109,7 +109,7 @@ const (
 func (s *stream) perObject() int64 {
 	old, now := s.tally.size.Load(), time.Now()
 	s.mu.Lock()
-	n := len(s.store.objects)
+	n := len(s.store.Objects)
 	if old != nil && now.Sub(old.at) < sampledFor && n < 2*old.objects || n == 0 {
 		s.mu.Unlock()
 		if n == 0 {
@@ -118,7 +118,7 @@ func (s *stream) perObject() int64 {
 		return old.per
 	}
 	some := make([]object.Object, 0, sampled)
-	for _, o := range s.store.objects { // in no order
+	for _, o := range s.store.Objects { // in no order
 		if some = append(some, o); len(some) == sampled {
 			break
 		}
@@ -173,8 +173,8 @@ func (l *Listener) Examine(key object.Key) Examined {
 	s := l.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := Examined{Stream: s.tally.id, Watched: s.store.objects[key], Current: l.read(key)}
-	for o := range s.store.view.Outstanding {
+	e := Examined{Stream: s.tally.id, Watched: s.store.Objects[key], Current: l.read(key)}
+	for o := range s.store.View.Outstanding {
 		if o.Key == key {
 			w := outstanding(o)
 			e.Write = &w

@@ -128,7 +128,7 @@ func (l *Listener) State() ListenerState {
 	defer s.mu.Unlock()
 	st := ListenerState{
 		Health: s.health.state, Gone: s.health.gone, Misplaced: object.Misplaced(s.health.err),
-		PositionRV: s.store.view.Position(),
+		PositionRV: s.store.View.Position(),
 	}
 	switch phase := s.progress.phase; {
 	case !phase.listed():
@@ -159,7 +159,7 @@ func (l *Listener) Newest() (rv string, deletion int64) {
 	s := l.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rv = s.store.view.Newest()
+	rv = s.store.View.Newest()
 	if s.progress.phase.gaveUp() {
 		rv = coherence.Newest(rv, s.own.atLeastRV) // what it has given up may have been shown
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/reflector"
 	"github.com/kates-go/kates/internal/engine/source"
+	"github.com/kates-go/kates/internal/engine/store"
 	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -19,12 +20,8 @@ type listing struct {
 	stream *stream
 	// asked is what was known when the list was asked for. If the server is in doubt, the list's
 	// versions may not compare with those of what the stream holds.
-	asked     reflector.Asked
-	objects   map[object.Key]object.Object
-	namesakes *namesakes
-	// compared are the items of a version that the stream holds. It lacks those that are the held
-	// object by now.
-	compared map[object.Key]comparison
+	asked reflector.Asked
+	store.List
 	// others hold other shares of the same objects.
 	others []*stream
 	// from is the file that the list comes from; nil: it comes from the server.
@@ -38,8 +35,7 @@ func (s *stream) begin(asked reflector.Asked) *listing {
 	s.listing(0)
 	s.ListBegins()
 	return &listing{
-		stream: s, asked: asked, objects: make(map[object.Key]object.Object), namesakes: &namesakes{},
-		compared: make(map[object.Key]comparison), others: s.set.otherShares(s),
+		stream: s, asked: asked, List: store.NewList(make(map[object.Key]object.Object)), others: s.set.otherShares(s),
 	}
 }
 
@@ -67,7 +63,7 @@ func (l *listing) put(item runtime.Object, once bool) error {
 		return err
 	}
 	key := object.KeyOf(o)
-	before, again := l.objects[key]
+	again := l.Objects[key] != nil
 	if !l.stream.Matches(o) {
 		if again && !once { // a streamed list brings the version with which it leaves the query
 			l.remove(key, o)
@@ -82,16 +78,16 @@ func (l *listing) put(item runtime.Object, once bool) error {
 	case !same || l.asked.Doubted:
 		made := l.made(o, held)
 		l.stream.tally.taken(made)
-		l.objects[key] = l.namesakes.add(key, before, made)
+		l.Add(key, made)
 	default:
 		now := l.stream.ReuseIfEqual(o, held)
-		l.objects[key] = l.namesakes.add(key, before, now) // what is held already is not held twice
+		l.Add(key, now) // what is held already is not held twice
 		if now != held {
-			l.compared[key] = comparison{with: held}
+			l.Compared[key] = store.Comparison{With: held}
 		}
 	}
-	l.stream.tally.listed.Store(int64(l.size()))
-	return l.stream.admit(l.size())
+	l.stream.tally.listed.Store(int64(l.Size()))
+	return l.stream.admit(l.Size())
 }
 
 // Keep takes in an object of a file, in the place of one with its key.
@@ -101,26 +97,18 @@ func (l *listing) Keep(o object.Object) error { return l.put(o, false) }
 func (l *listing) Remove(key object.Key) { l.remove(key, nil) }
 
 // Get returns what has a key, nil for nothing.
-func (l *listing) Get(key object.Key) object.Object { return l.objects[key] }
+func (l *listing) Get(key object.Key) object.Object { return l.Objects[key] }
 
 // Count returns how many keys and objects the list has.
-func (l *listing) Count() (keys, objects int) { return len(l.objects), l.size() }
+func (l *listing) Count() (keys, objects int) { return len(l.Objects), l.Size() }
 
 // ComesFrom says which file the list is, but for what has changed since.
 func (l *listing) ComesFrom(b *warm.Base) { l.from = b }
 
-// size is how many objects the list has.
-func (l *listing) size() int { return len(l.objects) + l.namesakes.more }
-
 // remove takes in the deletion of an object; nil stands for whatever has the key.
 func (l *listing) remove(key object.Key, o object.Object) {
-	delete(l.compared, key)
-	if left := l.namesakes.drop(key, l.objects[key], o); left != nil {
-		l.objects[key] = left
-	} else {
-		delete(l.objects, key)
-	}
-	l.stream.listing(l.size())
+	l.List.Remove(key, o)
+	l.stream.listing(l.Size())
 }
 
 // Take takes in an event of a streamed list. It returns the version of the bookmark that ends the
@@ -144,4 +132,28 @@ func (l *listing) Take(e source.Event) (rv string, err error) {
 		return "", err
 	}
 	return "", l.put(e.Object, false)
+}
+
+// listing takes in how many objects the list under way has, 0 if there is none.
+func (s *stream) listing(objects int) {
+	s.tally.listed.Store(int64(objects))
+	if !s.set.room.Shared() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.store.ListHas(objects)
+}
+
+// admit takes the places for the list under way, which has so many objects.
+func (s *stream) admit(objects int) error {
+	switch room := s.set.room; {
+	case !room.Shared() && room.Exceeds(objects):
+		return room.Full()
+	case !room.Shared():
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.Admit(objects)
 }

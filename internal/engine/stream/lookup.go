@@ -65,7 +65,7 @@ func (s *Set) List(r object.Resource, namespace string, selector labels.Selector
 		}
 		st.mu.Lock()
 		if ok = st.progress.phase == following; ok {
-			for _, c := range st.store.everything() {
+			for _, c := range st.store.Everything() {
 				if o := object.Bare(c.Object); namespace == "" || o.GetNamespace() == namespace {
 					found, ok = append(found, o), ok && object.Fault(o) == nil
 				}
@@ -114,8 +114,8 @@ type entry struct {
 func (s *stream) entry(key object.Key) entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := entry{stored: s.store.objects[key], shown: s.store.read(key), phase: s.progress.phase}
-	e.shownRV, _ = s.store.view.Known(key)
+	e := entry{stored: s.store.Objects[key], shown: s.store.Read(key), phase: s.progress.phase}
+	e.shownRV, _ = s.store.View.Known(key)
 	return e
 }
 

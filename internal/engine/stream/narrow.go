@@ -75,19 +75,19 @@ func (s *stream) serves() bool {
 
 // read returns what the listener sees of a key. Called with the stream's lock held.
 func (l *Listener) read(key object.Key) object.Object {
-	return l.part.Sees(key, l.stream.store.read(key))
+	return l.part.Sees(key, l.stream.store.Read(key))
 }
 
 // everything returns all objects that the listener sees. Called with the stream's lock held.
-func (l *Listener) everything() []audience.Change { return l.part.Filter(l.stream.store.everything()) }
+func (l *Listener) everything() []audience.Change { return l.part.Filter(l.stream.store.Everything()) }
 
 // count returns how many objects of the server the listener sees. Called with the stream's lock
 // held.
 func (l *Listener) count() (n int) {
 	if l.part == nil {
-		return l.stream.store.size()
+		return l.stream.store.Size()
 	}
-	for _, o := range l.stream.store.objects {
+	for _, o := range l.stream.store.Objects {
 		if l.part.Has(o) {
 			n++
 		}

@@ -52,19 +52,19 @@ func (s *stream) takeOff(key object.Key) {
 		s.own.flights[key] = f
 	}
 	f.writes++
-	s.store.view.Begin(key)
+	s.store.View.Begin(key)
 }
 
 // land ends what takeOff began. w is the write if it has succeeded, else nil.
 func (s *stream) land(key object.Key, w *coherence.Write) {
 	s.mu.Lock()
-	s.store.view.End(key)
+	s.store.View.End(key)
 	f := s.own.flights[key]
 	if f.writes--; f.writes == 0 {
 		delete(s.own.flights, key)
 	}
 	var wake []func()
-	if f.held && !s.store.shows(key, w) {
+	if f.held && !s.store.Shows(key, w) {
 		f.held = false
 		for l := range s.listeners {
 			before, after := l.part.Sees(key, f.before), l.read(key)
@@ -82,12 +82,12 @@ func (s *stream) land(key object.Key, w *coherence.Write) {
 func (s *stream) record(w coherence.Write, by cause) bool {
 	floor := s.set.floor(s.Resource.Storage)
 	s.mu.Lock()
-	before := s.store.read(w.Key)
+	before := s.store.Read(w.Key)
 	if o, ok := w.Object.(object.Object); ok {
-		w.Object = s.store.echo(before, o) // a list that settled it may bring what is shown
+		w.Object = s.store.KeepIfSameVersion(before, o) // a list that settled it may bring what is shown
 	}
-	undated := s.store.view.Undated()
-	if !s.store.view.Record(w, s.store.stored(w.Key), time.Now()) {
+	undated := s.store.View.Undated()
+	if !s.store.View.Record(w, s.store.Stored(w.Key), time.Now()) {
 		s.mu.Unlock()
 		return false
 	}
@@ -96,7 +96,7 @@ func (s *stream) record(w coherence.Write, by cause) bool {
 	}
 	s.noteUndated(undated)
 	wake := s.mark(nil, w.Key, before, by)
-	relist := s.store.view.Pending() > s.config.PendingMax
+	relist := s.store.View.Pending() > s.config.PendingMax
 	if relist {
 		s.giveUp(floor)
 	}
@@ -112,7 +112,7 @@ func (s *stream) record(w coherence.Write, by cause) bool {
 // noteUndated notes an own deletion at an unknown version, if there are more than before. Events
 // of other objects may be older, so no position is as new, before it ends. Called with mu held.
 func (s *stream) noteUndated(before int) {
-	if s.store.view.Undated() > before {
+	if s.store.View.Undated() > before {
 		s.own.undated = s.set.unversioned.Add(1)
 	}
 }
@@ -121,8 +121,8 @@ func (s *stream) noteUndated(before int) {
 // the position, and than all own writes that have versions; 0 if there is none. Called with mu
 // held.
 func (s *stream) deletion() int64 {
-	number := s.progress.deletion(s.store.view.Position())
-	if s.progress.phase.gaveUp() || s.store.view.Undated() > 0 {
+	number := s.progress.deletion(s.store.View.Position())
+	if s.progress.phase.gaveUp() || s.store.View.Undated() > 0 {
 		number = max(number, s.own.undated)
 	}
 	return number
@@ -132,15 +132,14 @@ func (s *stream) deletion() int64 {
 // as the writes made them stay in the store until then: the list is compared with what was shown.
 // Called with mu held.
 func (s *stream) giveUp(atLeastRV string) {
-	if s.store.view.Undated() == 0 && !s.progress.phase.gaveUp() {
+	if s.store.View.Undated() == 0 && !s.progress.phase.gaveUp() {
 		s.own.undated = 0
 	}
 	s.progress.phase, s.own.atLeastRV = s.progress.phase.afterGivingUp(), coherence.Newest(s.own.atLeastRV, atLeastRV)
 	for l := range s.listeners {
 		l.noted()
 	}
-	s.store.fold()
-	s.recount()
+	s.store.ApplyOverlay()
 }
 
 // expireLater sets the timer that ends, by a new list, writes which no event confirms. Called with
@@ -149,7 +148,7 @@ func (s *stream) expireLater() {
 	if s.own.expiry != nil || s.progress.ended {
 		return
 	}
-	at, ok := s.store.view.Deadline()
+	at, ok := s.store.View.Deadline()
 	if !ok {
 		return
 	}
@@ -167,7 +166,7 @@ func (s *stream) expireLater() {
 func (s *stream) unsettle(key object.Key, rv string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	position := s.store.view.Position()
+	position := s.store.View.Position()
 	s.own.forgetSettled(position)
 	until := bound{rv: rv}
 	if !coherence.Comparable(rv) { // the version of a deletion is not known: it is later than now

@@ -14,6 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/source"
+	"github.com/kates-go/kates/internal/engine/store"
 	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -32,7 +33,7 @@ type Set struct {
 
 	unversioned atomic.Int64 // how many deletions had no version, see progress.noteUnversioned
 	saver       *warm.Saver  // nil: nothing is kept for the next process
-	room        room
+	room        *store.Room
 	working     watchdog.Open // own writes that streams take in
 
 	mu      lockorder.Mutex[lockorder.StreamSet]
@@ -63,7 +64,7 @@ type use struct {
 func New(c Config) *Set {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Set{
-		config: c.withDefaults(), ctx: ctx, cancel: cancel, room: newRoom(c.ObjectsMax),
+		config: c.withDefaults(), ctx: ctx, cancel: cancel, room: store.NewRoom(c.ObjectsMax),
 		streams: make(map[intake.Key]*stream),
 		users:   make(map[User]struct{}),
 		ended:   make(map[intake.Key]*stream),
@@ -296,7 +297,7 @@ func (s *Set) Horizon() map[string]string {
 	s.mu.Unlock()
 	for _, st := range streams {
 		st.mu.Lock()
-		position := st.store.view.Position()
+		position := st.store.View.Position()
 		st.mu.Unlock()
 		newest[st.Resource.Storage] = coherence.Newest(newest[st.Resource.Storage], position)
 	}

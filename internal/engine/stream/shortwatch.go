@@ -22,10 +22,10 @@ const shortWatches = 2
 func (s syncing) many() (positionRV string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.progress.phase.listed() || int64(len(s.store.objects)) <= s.config.PageSize {
+	if !s.progress.phase.listed() || int64(len(s.store.Objects)) <= s.config.PageSize {
 		return ""
 	}
-	return s.store.view.Position()
+	return s.store.View.Position()
 }
 
 // recentGoal is the server's state now, as a short watch tells it. ok is false where a list has to

@@ -38,8 +38,8 @@ var points = map[reflector.Request]Point{reflector.ToList: AtList, reflector.ToW
 // Mark is how far the stream has come.
 func (s *stream) Mark() reflector.Mark {
 	s.mu.Lock()
-	m := reflector.Mark{PositionRV: s.store.view.Position()}
-	m.Owed = s.store.view.Pending() > 0 || s.own.forgetSettled(m.PositionRV) > 0
+	m := reflector.Mark{PositionRV: s.store.View.Position()}
+	m.Owed = s.store.View.Pending() > 0 || s.own.forgetSettled(m.PositionRV) > 0
 	s.mu.Unlock()
 	m.FloorRV = coherence.Newest(m.PositionRV, s.set.floor(s.Resource.Storage))
 	return m
@@ -99,25 +99,25 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 	s.mu.Lock()
 	recovered := s.health.read()
 	s.progress.watchRV = coherence.Newest(s.progress.watchRV, eventRV)
-	before, last := s.store.read(key), deleted && s.store.lastState(key, o)
+	before, last := s.store.Read(key), deleted && s.store.LastState(key, o)
 	if last {
 		eventRV, lastRV = "", eventRV // rule 10: the event does not tell the version of the deletion
-		s.progress.noteUnversioned(s.set.unversioned.Add(1), s.store.view.Position())
+		s.progress.noteUnversioned(s.set.unversioned.Add(1), s.store.View.Position())
 	}
-	if last || !s.store.stale(key, o) {
+	if last || !s.store.Stale(key, o) {
 		var seen coherence.Object
-		had := s.store.objects[key]
+		had := s.store.Objects[key]
 		if !in {
-			s.remove(key, o)
-		} else if seen = o; !s.put(key, s.store.echo(before, s.store.beside(key, o))) {
+			s.store.Remove(key, o)
+		} else if seen = o; !s.store.Put(key, s.store.KeepIfSameVersion(before, s.store.Beside(key, o))) {
 			s.mu.Unlock()
-			return s.set.room.full()
+			return s.set.room.Full()
 		}
 		if in || had != nil { // else it is none of the query's
-			s.kept.Changed(key, len(s.store.objects))
+			s.kept.Changed(key, len(s.store.Objects))
 		}
-		undated := s.store.view.Undated()
-		ended := s.store.view.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: eventRV, LastRV: lastRV})
+		undated := s.store.View.Undated()
+		ended := s.store.View.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: eventRV, LastRV: lastRV})
 		s.noteUndated(undated)
 		wake = s.settle(s.mark(wake, key, before, delivered), ended, key)
 		s.waiters.wake() // an echo changes nothing, but a Sync may wait for it
@@ -145,8 +145,8 @@ func (s *stream) bookmark(rv string) error {
 	recovered := s.health.read()
 	s.progress.watchRV = rv
 	var wake []func()
-	if !coherence.Newer(s.store.view.Position(), rv) {
-		wake = s.settle(nil, s.store.view.Advance(rv), object.Key{})
+	if !coherence.Newer(s.store.View.Position(), rv) {
+		wake = s.settle(nil, s.store.View.Advance(rv), object.Key{})
 		s.waiters.wake()
 	}
 	s.mu.Unlock()

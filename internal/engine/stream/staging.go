@@ -9,6 +9,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/reflector"
+	"github.com/kates-go/kates/internal/engine/store"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -33,7 +34,7 @@ func (s Staging) ListInDoubt(objects map[object.Key]object.Object, rv, floorRV s
 }
 
 func (s Staging) commit(objects map[object.Key]object.Object, rv string, asked reflector.Asked) error {
-	l := &listing{stream: s.l.stream, asked: asked, objects: objects, compared: make(map[object.Key]comparison)}
+	l := &listing{stream: s.l.stream, asked: asked, List: store.NewList(objects)}
 	return s.l.stream.commit(l, rv)
 }
 
@@ -41,14 +42,14 @@ func (s Staging) commit(objects map[object.Key]object.Object, rv string, asked r
 func (s Staging) Initial(ctx context.Context, w watch.Interface) (list map[object.Key]object.Object, err error) {
 	next := s.l.stream.begin(reflector.Asked{})
 	_, err = reflector.ReadInitial(ctx, w, next)
-	return next.objects, err
+	return next.Objects, err
 }
 
 // Put returns what a list would hold for an item.
 func (s Staging) Put(o object.Object, newHistory bool) (object.Object, error) {
 	l := s.l.stream.begin(reflector.Asked{Doubted: newHistory})
 	err := l.put(o, false)
-	for _, held := range l.objects {
+	for _, held := range l.Objects {
 		o = held
 	}
 	return o, err
@@ -78,7 +79,7 @@ func (s Staging) Hush() {
 func (s Staging) Objects() map[object.Key]object.Object {
 	s.l.stream.mu.Lock()
 	defer s.l.stream.mu.Unlock()
-	return maps.Clone(s.l.stream.store.objects)
+	return maps.Clone(s.l.stream.store.Objects)
 }
 
 // Held counts what a stream holds, and what one of its listeners does.
@@ -97,7 +98,7 @@ func (s Staging) Held() Held {
 	defer st.mu.Unlock()
 	c := s.l.untaken.Counts()
 	return Held{
-		Objects: len(st.store.objects), Pending: st.store.view.Pending(),
+		Objects: len(st.store.Objects), Pending: st.store.View.Pending(),
 		Dirty: c.Dirty, Room: c.Room, Waiters: len(st.waiters), Flights: len(st.own.flights),
 		GivenUp: st.progress.phase.gaveUp(), Expiring: st.own.expired || st.own.expiry != nil,
 	}
@@ -119,13 +120,13 @@ func (s *Set) Locked() bool {
 }
 
 // Taken is how many objects the set's streams count for [Config].ObjectsMax.
-func (s *Set) Taken() int { return int(s.room.taken.Load()) }
+func (s *Set) Taken() int { return s.room.Taken() }
 
 // Stored is how many objects their stores have.
 func (s *Set) Stored() (n int) {
 	for _, st := range s.all() {
 		st.mu.Lock()
-		n += len(st.store.objects)
+		n += len(st.store.Objects)
 		st.mu.Unlock()
 	}
 	return n

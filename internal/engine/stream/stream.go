@@ -12,6 +12,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/reflector"
 	"github.com/kates-go/kates/internal/engine/source"
+	"github.com/kates-go/kates/internal/engine/store"
 	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -32,8 +33,7 @@ type stream struct {
 	done      chan struct{} // closed when the stream has ended
 
 	mu        lockorder.Mutex[lockorder.Stream]
-	store     store
-	places    places
+	store     store.Store
 	progress  progress
 	health    health
 	own       ownWrites
@@ -110,7 +110,7 @@ func (p *progress) deletion(positionRV string) int64 {
 
 func newStream(set *Set, s intake.Intake) *stream {
 	st := &stream{
-		Intake: s, set: set, config: &set.config, store: newStore(set.config.Hold, s.Whole()),
+		Intake: s, set: set, config: &set.config, store: store.New(set.room, set.config.Hold, s.Whole()),
 		listeners: make(listeners),
 		waiters:   make(waiters),
 		done:      make(chan struct{}),
@@ -133,12 +133,12 @@ func newStream(set *Set, s intake.Intake) *stream {
 func (s *stream) position() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.store.view.Position()
+	return s.store.View.Position()
 }
 
 // stored is what may be kept for the next process. Called with mu held.
 func (s *stream) stored() (objects map[object.Key]object.Object, atRV string, ok bool) {
-	return s.store.objects, s.store.view.Position(), s.progress.phase == following
+	return s.store.Objects, s.store.View.Position(), s.progress.phase == following
 }
 
 // settle marks the keys whose own write has ended, but one, where what is shown changed. It
@@ -152,8 +152,8 @@ func (s *stream) settle(wake []func(), ended []coherence.Ended, but object.Key) 
 		if e.Object != nil {
 			shown = e.Object.(object.Object)
 		}
-		if stored, ok := s.store.objects[e.Key]; ok {
-			s.store.objects[e.Key] = s.store.echo(shown, stored)
+		if stored, ok := s.store.Objects[e.Key]; ok {
+			s.store.Objects[e.Key] = s.store.KeepIfSameVersion(shown, stored)
 		}
 		wake = s.mark(wake, e.Key, shown, delivered)
 	}
@@ -170,7 +170,7 @@ const (
 
 // mark tells the listeners that key is no longer shown as before. Called with mu held.
 func (s *stream) mark(wake []func(), key object.Key, before object.Object, by cause) []func() {
-	after := s.store.read(key)
+	after := s.store.Read(key)
 	if before == after {
 		return wake
 	}
@@ -217,7 +217,7 @@ func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.progress.ended = true
-	s.recount()
+	s.store.Close()
 	close(s.done)
 	if s.own.expiry != nil {
 		s.own.expiry.Stop()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/source"
+	"github.com/kates-go/kates/internal/engine/store"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -159,8 +160,8 @@ func (s syncing) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, er
 		g.versions = make(map[object.Key]string)
 		return func(item runtime.Object) error {
 			s.note(&g, item)
-			if s.set.room.exceeds(len(g.versions)) {
-				return s.set.room.full()
+			if s.set.room.Exceeds(len(g.versions)) {
+				return s.set.room.Full()
 			}
 			return nil
 		}
@@ -178,7 +179,7 @@ func (s syncing) note(g *goal, item runtime.Object) {
 		return
 	}
 	key := object.KeyOf(o)
-	g.versions[distinct(key, o.GetUID())] = o.GetResourceVersion()
+	g.versions[store.Name(key, o.GetUID())] = o.GetResourceVersion()
 }
 
 // reached reports whether the watch has delivered everything up to the goal, or the same state:
@@ -190,16 +191,16 @@ func (s syncing) reached(g goal) bool {
 		s.mu.Unlock()
 		return false
 	}
-	if !coherence.Newer(g.rv, s.store.view.Position()) {
+	if !coherence.Newer(g.rv, s.store.View.Position()) {
 		s.mu.Unlock()
 		return true
 	}
 	var ended []coherence.Ended
 	switch {
-	case g.recent && !coherence.Newer(g.afterRV, s.store.view.Position()):
-		ended = s.store.view.Advance(g.rv) // as with a bookmark
-	case !g.recent && s.store.contains(g):
-		ended = s.store.list(g.rv)
+	case g.recent && !coherence.Newer(g.afterRV, s.store.View.Position()):
+		ended = s.store.View.Advance(g.rv) // as with a bookmark
+	case !g.recent && s.store.Is(g.rv, g.versions):
+		ended = s.store.List(g.rv)
 	default:
 		s.mu.Unlock()
 		return false

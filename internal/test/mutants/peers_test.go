@@ -186,7 +186,7 @@ var isolation = []mutant{
 		old: `state := classify(err)`,
 		new: `state := classify(err)
 			if state == Forbidden {
-				s.store.objects = make(map[object.Key]object.Object)
+				s.store.Objects = make(map[object.Key]object.Object)
 				for l := range s.listeners {
 					l.untaken.Restart()
 				}

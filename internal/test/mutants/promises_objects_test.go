@@ -42,8 +42,8 @@ var writes = []mutant{
 	{
 		name: "a GetCached reads past the own writes", says: "a read outside of a watch changes nothing that watches show",
 		in: "stream.entry", caught: "TestG4AReadEndsNoOwnWriteThatTheWatchHasNotShown/GetCached",
-		old: `s.store.read(key)`,
-		new: `s.store.objects[key]`,
+		old: `s.store.Read(key)`,
+		new: `s.store.Objects[key]`,
 	},
 	{
 		name: "a write that failed is an own write", says: "a write whose outcome is unknown is an error, and no write is sent again by the client",

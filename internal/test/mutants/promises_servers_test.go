@@ -88,7 +88,7 @@ var clusters = []mutant{
 		old: `state := classify(err)`,
 		new: `state := classify(err)
 			if errors.Is(err, source.ErrTooMany) && s.progress.phase.listed() {
-				_ = s.swap(&listing{objects: make(map[object.Key]object.Object)}, s.store.view.Position(), false)
+				_ = s.swap(store.NewList(make(map[object.Key]object.Object)), s.store.View.Position(), false)
 			}`,
 	},
 	{

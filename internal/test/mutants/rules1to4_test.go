@@ -29,7 +29,7 @@ var position = []mutant{
 	{
 		name: "what a short watch has told need not have come", rule: "position",
 		in: "syncing.reached", caught: "TestG2SyncOfManyObjectsWaitsForWhatTheShortWatchHasTold",
-		old: `g.recent && !coherence.Newer(g.afterRV, s.store.view.Position())`,
+		old: `g.recent && !coherence.Newer(g.afterRV, s.store.View.Position())`,
 		new: `g.recent`,
 	},
 }

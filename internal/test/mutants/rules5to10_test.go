@@ -132,21 +132,21 @@ var probe = []mutant{
 var echo = []mutant{
 	{
 		name: "the version that is shown is shown again", rule: "echo",
-		in: "store.echo", caught: "TestG7ASettlingListThatBringsWhatIsShownChangesNothing",
+		in: "Store.KeepIfSameVersion", caught: "TestG7ASettlingListThatBringsWhatIsShownChangesNothing",
 		old: `return shown`,
 		new: `return o`,
 	},
 	{
 		name: "a settling list replaces what is shown", rule: "echo",
 		in: "stream.record", caught: "TestG7ASettlingListThatBringsWhatIsShownChangesNothing",
-		old: `s.store.echo(before, o)`,
+		old: `s.store.KeepIfSameVersion(before, o)`,
 		new: `o`,
 	},
 	{
 		name: "an own write's event is news", rule: "echo",
 		in: "stream.event", caught: "TestG4AnOwnWriteSignalsOnceAndItsEchoNever",
-		old: `s.store.echo(before, s.store.beside(key, o))`,
-		new: `s.store.beside(key, o)`,
+		old: `s.store.KeepIfSameVersion(before, s.store.Beside(key, o))`,
+		new: `s.store.Beside(key, o)`,
 	},
 	{
 		name: "what another stream brings again replaces what is shown", rule: "echo",
@@ -161,18 +161,18 @@ var lastState = []mutant{
 	{
 		name: "a deletion with the last version of its object is old news", rule: "last state",
 		in: "stream.event", caught: "TestG2ADeletionThatHasTheStoredVersionIsADeletion/all",
-		old: `last || !s.store.stale(key, o)`,
-		new: `!s.store.stale(key, o)`,
+		old: `last || !s.store.Stale(key, o)`,
+		new: `!s.store.Stale(key, o)`,
 	},
 	{
 		name: "the last version of an object is that of its deletion", rule: "last state",
-		in: "LastState", caught: "TestG4G6AnOwnDeletionEndsByAnEventThatHasTheStoredVersion",
+		in: "coherence.LastState", caught: "TestG4G6AnOwnDeletionEndsByAnEventThatHasTheStoredVersion",
 		old: `stored != nil`,
 		new: `stored == nil`,
 	},
 	{
 		name: "a deletion with the last version is another object's", rule: "last state",
-		in: "LastState", caught: "TestG2ADeletionHasTheLastStateIfItHasTheUIDAndTheVersionOfWhatIsStored",
+		in: "coherence.LastState", caught: "TestG2ADeletionHasTheLastStateIfItHasTheUIDAndTheVersionOfWhatIsStored",
 		old: `stored != nil && Comparable(deleted.GetResourceVersion()) &&
 			stored.GetUID() == deleted.GetUID()`,
 		new: `stored != nil && Comparable(deleted.GetResourceVersion())`,

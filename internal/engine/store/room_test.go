@@ -1,8 +1,9 @@
-package stream
+package store
 
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,11 +16,10 @@ import (
 // TestAStreamIsBoundedWhereNothingIsSaid: by lists, and by events of a watch.
 func TestAStreamIsBoundedWhereNothingIsSaid(t *testing.T) {
 	for _, most := range []int{0, 3} {
-		set := New(Config{ObjectsMax: most})
-		defer set.Close()
-		assert.Equal(t, source.ObjectsMost, set.room.each)
-		set.room.each = 3
-		s := &stream{set: set, store: store{objects: make(map[object.Key]object.Object), namesakes: &namesakes{}}}
+		room := NewRoom(most)
+		assert.Equal(t, source.ObjectsMost, room.each)
+		room.each = 3
+		s := New(room, time.Second, true)
 		object := func(i int) (object.Key, object.Object) {
 			o := &unstructured.Unstructured{}
 			o.SetName(fmt.Sprint(i))
@@ -27,13 +27,18 @@ func TestAStreamIsBoundedWhereNothingIsSaid(t *testing.T) {
 		}
 		for i := range 6 {
 			key, o := object(i)
-			s.mu.Lock()
-			assert.Equal(t, i < 3, s.put(key, o), i)
+			assert.Equal(t, i < 3, s.Put(key, o), i)
 			again, _ := object(0)
-			assert.True(t, s.put(again, o), "one that is held already")
-			s.mu.Unlock()
+			assert.True(t, s.Put(again, o), "one that is held already")
 		}
-		require.NoError(t, s.admit(3))
-		assert.ErrorIs(t, s.admit(4), source.ErrTooMany)
+		assert.Equal(t, most, room.Taken())
+		assert.False(t, room.Exceeds(3))
+		assert.True(t, room.Exceeds(4))
+		if room.Shared() {
+			require.NoError(t, s.Admit(3))
+			assert.ErrorIs(t, s.Admit(4), source.ErrTooMany)
+		}
+		s.Close()
+		assert.Zero(t, room.Taken())
 	}
 }

@@ -1,4 +1,4 @@
-package stream
+package store
 
 import (
 	"errors"
@@ -73,8 +73,8 @@ func (n *namesakes) drop(key object.Key, held, o object.Object) object.Object {
 	return held
 }
 
-// distinct is a name that no two objects have, where their keys may be the same.
-func distinct(key object.Key, uid types.UID) object.Key {
+// Name is a name that no two objects have, where their keys may be the same.
+func Name(key object.Key, uid types.UID) object.Key {
 	if object.Ambiguous(key) {
 		key.Name += "/" + string(uid)
 	}
