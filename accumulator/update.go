@@ -153,7 +153,7 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Resu
 			invalid = append(invalid, snapshot.Invalid{Query: f.Name, Object: row.Source, Err: row.Err})
 		}
 		t := f.Taken
-		if f.Taken = (query.Batch{}); !t.OK {
+		if f.Taken = (query.Batch{}); !t.OK() {
 			result.Differences = snapshot.AppendDifferences(result.Differences, f.Name, c.diffs)
 			continue
 		}
@@ -218,15 +218,14 @@ func (a *Accumulator) depart(result *Result, b layout) (faults bool) {
 // Objects of both queries are neither deleted nor added.
 func (a *Accumulator) succeeded(f *field, b layout) bool {
 	i := slices.IndexFunc(b.fields, func(next *field) bool { return next.Name == f.Name })
-	if i < 0 || !b.fields[i].Taken.OK || f.Shown.table == nil {
+	if i < 0 || !b.fields[i].Taken.OK() || f.Shown.table == nil {
 		return false
 	}
 	next := b.fields[i]
 	a.tables.Lock()
 	*next.Shown = *f.Shown
 	a.tables.Unlock()
-	next.Taken.Whole = true
-	next.Taken.Reshaped = next.Taken.Reshaped || query.Reshapes(f.Query.Query(), next.Query.Query())
+	next.Taken.ComesAfter(f.Query.Query(), next.Query.Query())
 	return true
 }
 

@@ -169,7 +169,7 @@ func (m member[S]) try() bool {
 		return false
 	}
 	f.Taken = f.Query.Take(f.Shown)
-	if f.Taken.OK || f.Query.Phase() == query.Empty {
+	if f.Taken.OK() || f.Query.Phase() == query.Empty {
 		f.counted.Store(true)
 		return true
 	}

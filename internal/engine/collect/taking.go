@@ -49,17 +49,17 @@ func (c *Collector[S]) Take(fields []*Field[S]) bool {
 	for _, f := range ranked(fields) {
 		readable := c.readable(f)
 		switch {
-		case readable && f.Taken.OK: // Advance has taken the first batch of a query that is added
+		case readable && f.Taken.OK(): // Advance has taken the first batch of a query that is added
 			f.Taken = query.TakeMore(f.Query, f.Taken)
 		case readable:
 			f.Taken = f.Query.Take(f.Shown)
 		}
 		// the phase is that after Take, which removes streams that are no longer wanted
-		if f.Taken.OK || c.Delivered() || readable && f.phase() == query.Empty || !f.counted.Load() {
+		if f.Taken.OK() || c.Delivered() || readable && f.phase() == query.Empty || !f.counted.Load() {
 			continue
 		}
 		for _, other := range fields {
-			if other.Taken.OK || other == f && readable {
+			if other.Taken.OK() || other == f && readable {
 				other.Query.Untake()
 				other.Taken = query.Batch{}
 			}

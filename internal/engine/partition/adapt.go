@@ -105,21 +105,21 @@ func named(fields []*field, name string) *field {
 }
 
 // emptied is the last batch of a query that is removed: nothing is there any more.
-var emptied = query.Batch{OK: true, Whole: true, Absent: true}
+var emptied = query.Batch{Extent: query.All, Absent: true}
 
 // succeed hands the objects of a query that was removed to one of its name that was added since.
 func (x *indexes) succeed(f, next *field) {
 	x.mu.Lock()
 	*next.Shown = *f.Shown
 	x.mu.Unlock()
-	if !next.Taken.OK {
+	if !next.Taken.OK() {
 		if next.Query.Phase() == query.Empty {
 			next.Taken = emptied
 		}
 		return
 	}
-	next.Taken.Whole, next.Taken.Anew = true, true
-	next.Taken.Reshaped = next.Taken.Reshaped || query.Reshapes(f.Query.Query(), next.Query.Query())
+	next.Taken.ComesAfter(f.Query.Query(), next.Query.Query())
+	next.Taken.Breaks |= query.Anew
 }
 
 // set sets the fields, in the order of their places. It reports whether the keys of a map are

@@ -74,15 +74,15 @@ func unmoved(signals map[object.Key]bool, moves []moved) (keys []object.Key) {
 func (p *Partitions) moves(i int, b query.Batch) (all []moved) {
 	f := p.indexes.fields[i]
 	ix, key := f.Shown, f.Query.Query()
-	differ := b.NewHistory || b.Reshaped
+	differ := b.Breaks.Has(query.NewHistory | query.Reshaped)
 	var there map[object.Key]bool
-	if b.Whole {
+	if b.Whole() {
 		there = make(map[object.Key]bool, len(b.Changes))
 	}
 	for _, c := range b.Changes {
 		old := ix.objects[c.Key]
-		s := moved{key: c.Key, old: old, signal: b.Whole || b.Signals[c.Key]}
-		if b.Whole {
+		s := moved{key: c.Key, old: old, signal: b.Whole() || b.Signals[c.Key]}
+		if b.Whole() {
 			there[c.Key] = true
 		}
 		switch {
@@ -90,7 +90,7 @@ func (p *Partitions) moves(i int, b query.Batch) (all []moved) {
 			continue
 		case c.Object == nil:
 		case old != nil && (old.row.Source == c.Object || !differ && p.collector.Same(old.row.Source, c.Object)):
-			if !b.Anew {
+			if !b.Breaks.Has(query.Anew) {
 				continue
 			}
 			if s.now = p.rekeyed(i, key, c.Object, old); s.now == nil {
@@ -101,7 +101,7 @@ func (p *Partitions) moves(i int, b query.Batch) (all []moved) {
 		}
 		all = append(all, s)
 	}
-	if b.Whole {
+	if b.Whole() {
 		for key, old := range ix.objects {
 			if !there[key] {
 				all = append(all, moved{key: key, old: old, signal: true})

@@ -79,7 +79,7 @@ func (p *Partitions) advance() {
 	first, shared := !p.collector.Delivered(), false
 	for i, f := range p.indexes.fields {
 		b := f.Taken
-		if f.Taken = (query.Batch{}); !b.OK {
+		if f.Taken = (query.Batch{}); !b.OK() {
 			continue
 		}
 		turned := b.Absent == f.Shown.present
@@ -93,7 +93,7 @@ func (p *Partitions) advance() {
 			p.scheduler.place(i, moves, f.Query.Query().Shard.Field)
 		}
 		signals := b.Signals
-		if b.Whole { // all are, see query.Batch
+		if b.Whole() { // all are, see query.Batch
 			signals = p.scheduler.quiet(i)
 		}
 		late := unmoved(signals, moves)

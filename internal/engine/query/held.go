@@ -44,7 +44,7 @@ func (h *held) settle(out *Batch, shown func(object.Key) (object.Object, bool), 
 	for key, w := range h.keys {
 		o, had := shown(key)
 		if release(key, w) {
-			out.OK = true
+			out.Extent = max(out.Extent, Some)
 			out.Changes = append(out.Changes, audience.Change{Key: key, Object: w.object})
 			if h.signals[key] {
 				news = true
@@ -53,10 +53,10 @@ func (h *held) settle(out *Batch, shown func(object.Key) (object.Object, bool), 
 			h.drop(key)
 			continue
 		}
-		if had && out.Whole {
+		if had && out.Whole() {
 			out.Changes = append(out.Changes, audience.Change{Key: key, Object: o})
 		}
-		if h.perKey && (out.Whole || out.Signals[key]) { // the change may come later
+		if h.perKey && (out.Whole() || out.Signals[key]) { // the change may come later
 			h.signal(key)
 		}
 	}

@@ -117,7 +117,7 @@ func (r *references) Take(Shown) Batch {
 		}
 	}
 	// one object that is not found says nothing about the kind
-	out := Batch{OK: true, Absent: r.state == kindAbsent, NewHistory: r.wentBack}
+	out := Batch{Extent: Some, Absent: r.state == kindAbsent, Breaks: when(r.wentBack, NewHistory)}
 	r.wentBack = false
 	r.mu.Unlock()
 	now := make(map[object.Key]object.Object, len(fresh)+len(dropped))
@@ -139,7 +139,7 @@ func (r *references) Take(Shown) Batch {
 				out.signal(key)
 			}
 		}
-		out.NewHistory = out.NewHistory || b.NewHistory
+		out.Breaks |= when(b.NewHistory, NewHistory)
 	}
 	for key, o := range now {
 		out.Changes = append(out.Changes, audience.Change{Key: key, Object: o})

@@ -160,17 +160,17 @@ func (r *replaceable) Try() bool {
 	moved := at != "" && then != "" && at != then
 	b := next.Take(nothing{}) // what is shown says nothing about the objects of another query
 	switch {
-	case b.OK:
+	case b.OK():
 	case next.Phase() == Empty:
-		b = Batch{OK: true, Absent: true}
+		b = Batch{Extent: Some, Absent: true}
 	default:
 		next.Untake()
 		return false
 	}
-	b.Whole, b.Anew = true, true
-	b.NewHistory, b.Reshaped = b.NewHistory || moved, Reshapes(now.Query(), next.Query())
+	b.Extent = All
+	b.Breaks = b.Breaks&NewHistory | Anew | when(moved, NewHistory) | when(Reshapes(now.Query(), next.Query()), Reshaped)
 	if untaken := r.first.Load(); untaken != nil { // nor has the reader taken that
-		b.NewHistory, b.Reshaped = b.NewHistory || untaken.NewHistory, b.Reshaped || untaken.Reshaped
+		b.Breaks |= untaken.Breaks & (NewHistory | Reshaped)
 	}
 	r.tried = &tried{next, b}
 	return true
@@ -201,13 +201,13 @@ func (r *replaceable) Switch() (end func()) {
 
 func (r *replaceable) Take(shown Shown) Batch {
 	b := r.take(shown)
-	if b.OK {
+	if b.OK() {
 		r.begun.Store(true)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.next != nil || b.NewHistory { // a batch without changes, too, says how new this is
-		r.note(b.NewHistory)
+	if r.next != nil || b.Breaks.Has(NewHistory) { // a batch without changes, too, says how new this is
+		r.note(b.Breaks.Has(NewHistory))
 	}
 	return b
 }

@@ -30,10 +30,9 @@ type source struct {
 	// those that wait for the objects that they name.
 	released map[object.Key]nameable
 	waiting  held
-	taken    bool // the names in all objects have been read
-	absent   bool // the query is optional, and its kind is gone
-	// These belong to the batches of waiting objects, see Batch.
-	newHistory, reshaped, anew bool
+	taken    bool   // the names in all objects have been read
+	absent   bool   // the query is optional, and its kind is gone
+	breaks   Breaks // of the batches of waiting objects
 	// next is what Follow has taken in advance. kept: it has a change that is worth a signal.
 	next Batch
 	kept atomic.Bool
@@ -86,7 +85,7 @@ func (s *source) Untake() {
 
 // AtRest: no object waits. Those that do may come with time alone.
 func (s *source) AtRest() bool {
-	return s.Running.AtRest() && len(s.waiting.keys) == 0 && !s.next.OK
+	return s.Running.AtRest() && len(s.waiting.keys) == 0 && !s.next.OK()
 }
 
 func (s *source) Waits() Waits {
@@ -113,10 +112,10 @@ func (s *source) read(shown Shown) bool {
 	s.rescope()
 	b := s.Running.Take(handed{s, shown})
 	s.next = s.next.then(s.hold(b, news))
-	if b.Anew {
+	if b.Breaks.Has(Anew) {
 		s.forgetComing(s.successor()) // they have come
 	}
-	return b.OK
+	return b.OK()
 }
 
 // handed is what a source has taken of its own query: what the reader has, and what still waits.
@@ -155,7 +154,7 @@ func (s *source) releasedOf(key object.Key) (object.Object, bool) {
 
 // hold holds objects back until it is known whether the objects that they name exist.
 func (s *source) hold(b Batch, news bool) Batch {
-	if b.OK {
+	if b.OK() {
 		s.taken, s.absent = true, b.Absent
 	}
 	there := make(map[object.Key]bool, len(b.Changes))
@@ -170,18 +169,15 @@ func (s *source) hold(b Batch, news bool) Batch {
 		s.count(now, 1)
 		s.count(old, -1)
 		s.waiting.add(c.Key, now)
-		if b.Whole || b.Signals[c.Key] || !s.host.PerKey && news {
+		if b.Whole() || b.Signals[c.Key] || !s.host.PerKey && news {
 			s.waiting.signal(c.Key)
 		}
 	}
-	if b.Whole {
+	if b.Whole() {
 		s.leave(there)
 	}
-	s.newHistory, s.reshaped, s.anew = s.newHistory || b.NewHistory, s.reshaped || b.Reshaped, s.anew || b.Anew
-	out := Batch{
-		Whole: b.Whole, NewHistory: s.newHistory, Reshaped: s.reshaped, Anew: s.anew,
-		Absent: s.absent, OK: b.OK, Signals: b.Signals,
-	}
+	s.breaks |= b.Breaks
+	out := Batch{Extent: b.Extent, Breaks: s.breaks, Absent: s.absent, Signals: b.Signals}
 	s.host.Streams.Reach(stream.AtNames)
 	worth := s.waiting.settle(&out, s.releasedOf, func(key object.Key, w nameable) bool {
 		if s.patience(w) > 0 {
@@ -191,11 +187,11 @@ func (s *source) hold(b Batch, news bool) Batch {
 		return true
 	})
 	s.held.Store(int64(len(s.waiting.keys)))
-	if worth || b.Whole && news {
+	if worth || b.Whole() && news {
 		s.kept.Store(true)
 	}
 	if len(s.waiting.keys) == 0 {
-		s.newHistory, s.reshaped, s.anew = false, false, false
+		s.breaks = 0
 	}
 	return out
 }

@@ -27,11 +27,11 @@ func (u *union) Take(shown Shown) Batch {
 		return Batch{}
 	}
 	b := u.takeStreams(shown, parts, spaces, regroup)
-	b.NewHistory = b.OK && (b.NewHistory || newHistory)
-	b.Absent = b.OK && optional && gone(all)
+	b.Breaks |= when(b.OK() && newHistory, NewHistory)
+	b.Absent = b.OK() && optional && gone(all)
 	u.mu.Lock()
-	u.taken = taken || b.OK
-	u.regroup, u.newHistory = u.regroup || regroup && !b.OK, u.newHistory || newHistory && !b.OK
+	u.taken = taken || b.OK()
+	u.regroup, u.newHistory = u.regroup || regroup && !b.OK(), u.newHistory || newHistory && !b.OK()
 	u.waiting, u.untilRV, u.deletion = nil, "", 0
 	due := u.mayTurn()
 	u.caughtUp = u.caughtUp || due
@@ -104,7 +104,10 @@ func alone(shown Shown, b audience.Batch) Batch {
 
 // joined returns what the streams have together.
 func (u *union) joined(shown Shown, parts []*part, whole bool) Batch {
-	out := Batch{OK: len(parts) == 0, Whole: whole}
+	var out Batch
+	if len(parts) == 0 {
+		out.Extent = Some
+	}
 	for i, b := range u.batches {
 		switch l := parts[i].listener; {
 		case b.Extent == audience.Unknown: // the reader has nothing of it
@@ -116,8 +119,11 @@ func (u *union) joined(shown Shown, parts []*part, whole bool) Batch {
 		}
 		out.addStream(b)
 	}
-	if !out.OK {
+	switch {
+	case !out.OK():
 		return Batch{}
+	case whole:
+		out.Extent = All
 	}
 	if u.within != nil {
 		out.Changes = slices.DeleteFunc(out.Changes, func(c audience.Change) bool { return !u.within[c.Key.Namespace] })
@@ -160,10 +166,10 @@ func (u *union) replaces(b audience.Batch, shown Shown, of *stream.Listener) aud
 // whether the namespaces are known.
 func (u *union) takeSpaces(spaces *stream.Listener) (changed, ok bool) {
 	t := batchOf(spaces.Take())
-	if !t.OK {
+	if !t.OK() {
 		return false, u.within != nil && spaces.State().Ready()
 	}
-	if t.Whole || u.within == nil {
+	if t.Whole() || u.within == nil {
 		u.within, changed = make(map[string]bool), true
 	}
 	for _, c := range t.Changes {
