@@ -46,17 +46,20 @@ type Partitions struct {
 	debounce  *debounce // nil without a debounce
 	quietOwn  bool
 	sharing   *sharing // nil: the replicas divide nothing
-	// These belong to the reader's turn.
-	current    []*field // the queries that there are; the indexes have the removed ones, too
-	generation int      // of these
-	quiet      bool     // some changes are worth no signal
-	// torn: the last take had a change for all partitions, and may lack a key that came before it.
-	// It belongs to the reader's turn.
-	torn bool
+	readersTurn
 	// released: the collector has signalled since waiting keys were last released.
 	released atomic.Bool
 	// received is the time of the signal for that, as UnixNano; 0: now.
 	received atomic.Int64
+}
+
+// readersTurn is what belongs to the reader's turn.
+type readersTurn struct {
+	current    []*field // the queries that there are; the indexes have the removed ones, too
+	generation int      // of these
+	quiet      bool     // some changes are worth no signal
+	// torn: the last take had a change for all partitions, and may lack a key that came before it.
+	torn bool
 }
 
 // Start starts partitions of the queries, for a struct type. They run until ctx ends, or Close.

@@ -77,7 +77,8 @@ func (l lateReference) CatchUp(ctx context.Context) (ok bool) {
 		}
 		r.mu.Lock()
 		if l.ref.floor == floor {
-			l.ref.floor, r.wentBack = position{}, r.wentBack || backTo != ""
+			l.ref.floor = position{}
+			r.breaks |= when(backTo != "", NewHistory)
 		}
 		r.mu.Unlock()
 	}

@@ -110,7 +110,7 @@ func (r *references) join(ref *reference) {
 		return
 	}
 	q, l := k.query, r.host.listen(k.query)
-	l.Apart = true // there may be many
+	l.From = stream.Own // there may be many
 	noted := l.Noted
 	l.Noted = func() {
 		r.fresh.note(ref)

@@ -38,8 +38,7 @@ type references struct {
 	serving int // how often the kind was served in another way
 	warned  bool
 	closed  bool
-	// wentBack: the server's history went back, so the next batch is of another one.
-	wentBack bool
+	breaks  Breaks // of the next batch
 
 	fixed
 }
@@ -117,8 +116,8 @@ func (r *references) Take(Shown) Batch {
 		}
 	}
 	// one object that is not found says nothing about the kind
-	out := Batch{Extent: Some, Absent: r.state == kindAbsent, Breaks: when(r.wentBack, NewHistory)}
-	r.wentBack = false
+	out := Batch{Extent: Some, Absent: r.state == kindAbsent, Breaks: r.breaks}
+	r.breaks = 0
 	r.mu.Unlock()
 	now := make(map[object.Key]object.Object, len(fresh)+len(dropped))
 	for key := range dropped {

@@ -160,8 +160,12 @@ type Host struct {
 
 // listen returns the options of a query's listeners.
 func (h *Host) listen(q Query) stream.ListenOptions {
+	from := stream.Any
+	if q.Apart {
+		from = stream.Own
+	}
 	return stream.ListenOptions{
 		PerKey: h.PerKey, QuietOwn: h.QuietOwn, Wake: h.Wake, Trouble: h.Attend, Noted: h.Noted,
-		Optional: q.Optional, Signal: q.Signal, Apart: q.Apart,
+		Optional: q.Optional, Signal: q.Signal, From: from,
 	}
 }

@@ -41,8 +41,8 @@ type Listener struct {
 
 // ListenOptions says what a listener wants to hear. Its functions are called without locks.
 type ListenOptions struct {
-	// Apart: the listener has a stream of what it wants alone, whatever [Config].Share says.
-	Apart bool
+	// From says which streams may serve the listener.
+	From From
 	// Optional: a resource that is gone leaves no field behind.
 	Optional bool
 	// PerKey: the listener wants to know for each key whether it is worth a signal.
@@ -60,6 +60,16 @@ type ListenOptions struct {
 	// Trouble says that requests fail.
 	Trouble func()
 }
+
+// From says which streams may serve a listener.
+type From int
+
+const (
+	// Any: one of what the listener wants, or, with [Config].Share, one that has more.
+	Any From = iota
+	// Own: one of what the listener wants and no more.
+	Own
+)
 
 // mark notes that what is shown for key went from before to after. It returns what is to be run
 // for that once no lock is held, nil if nothing. Called with the stream's lock held.

@@ -24,7 +24,7 @@ const narrowMost = 64
 // wider returns a stream that can serve what a key's own stream would, and the part of it; nil if
 // there is none. Called with mu held.
 func (s *Set) wider(r object.Resource, spec object.Spec, key intake.Key, o ListenOptions) (*stream, *audience.Part) {
-	if !s.config.Share || o.Apart || spec.Transform != nil || !judges(spec) {
+	if !s.config.Share || o.From == Own || spec.Transform != nil || !judges(spec) {
 		return nil, nil
 	}
 	for _, st := range s.over(r.Storage) {
