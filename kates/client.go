@@ -26,10 +26,11 @@ import (
 
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/base/tested"
-	"github.com/kates-go/kates/internal/client/applied"
+	"github.com/kates-go/kates/internal/client/core"
 	"github.com/kates-go/kates/internal/client/fake"
 	"github.com/kates-go/kates/internal/client/kinds"
 	"github.com/kates-go/kates/internal/client/wire"
+	"github.com/kates-go/kates/internal/client/write"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/loops/keyed"
@@ -48,30 +49,22 @@ import (
 // is watched; Close ends them all. Its connections are its own, unless the configuration has a
 // Transport.
 type Client struct {
-	core  *core
+	core  *shared
 	watch *lockedSettings
 }
 
-// core is the part that a client shares with the clients that With returns. streams, kinds,
-// applied, leaders, shards and the link of connection have locks of their own; the other fields do
-// not change.
-type core struct {
-	dynamic      dynamic.Interface
-	server       server
-	kinds        *kinds.Resolver
-	disco        discovery.CachedDiscoveryInterface // nil for a bare dynamic.Interface
-	scheme       *runtime.Scheme
-	namespace    string
-	fieldManager string
-	untyped      bool // no stream has Go types
-	log          logr.Logger
-	streams      *stream.Set
-	applied      applied.Memory
-	leases       leases
-	loops        keyed.Loops // those that run
-	observers    *observers
-	checked      checked
-	connection   connection
+// shared is the part that a client shares with the clients that With returns. The streams, the
+// kinds, what was applied, leases and the link of connection have locks of their own; the other
+// fields do not change.
+type shared struct {
+	core.Core
+	disco      discovery.CachedDiscoveryInterface // nil for a bare dynamic.Interface
+	untyped    bool                               // no stream has Go types
+	leases     leases
+	loops      keyed.Loops // those that run
+	observers  *observers
+	checked    checked
+	connection connection
 }
 
 // leases are how a client stands for Leases, and how its open runs fare with that.
@@ -115,18 +108,17 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	requests, dyn, disco := link.Server(), link.Dynamic(), memory.NewMemCacheClient(link.Discovery(s.bounds().General))
 	requests.Scheme, requests.ManagedFields, requests.StreamTyped = s.scheme, s.managedFields, s.streamLists
 	requests.MaxObjectBytes = cmp.Or(s.maxObjectBytes, defaultMaxObjectBytes)
-	c := &core{
-		dynamic: dyn, leases: leases{client: link.Leases(), server: first.Server}, disco: disco, untyped: s.untyped,
-		kinds: kinds.New(s.mapper, disco, clock.RealClock{}),
-
+	c := &shared{
+		Core:   core.Core{Dynamic: dyn, Server: requests, Kinds: kinds.New(s.mapper, disco, clock.RealClock{})},
+		leases: leases{client: link.Leases(), server: first.Server}, disco: disco, untyped: s.untyped,
 		connection: connection{
 			link: link, config: s.restConfig, turn: make(chan struct{}, 1), logs: &logSource{requests, dyn},
 		},
 	}
 	requests.Applied = &wire.Applied{
-		Manager: managerOr(s.fieldManager), Mark: AppliedAnnotation, Put: c.applied.Entries.Put,
+		Manager: write.ManagerOr(s.fieldManager), Mark: AppliedAnnotation, Put: c.Applied.Entries.Put,
 	}
-	client := s.client(c, requests)
+	client := s.client(c)
 	tested.TellWitness(link.Transport(), client)
 	return client, nil
 }
@@ -150,15 +142,16 @@ func NewClientFromDynamic(
 	}
 	bare := watchlist.DoesClientNotSupportWatchListSemantics(dyn) // only a fake says so
 	s.streams.StreamLists = s.streams.StreamLists && !bare
-	c := &core{
-		dynamic: dyn, leases: leases{client: dyn, server: rand.Text()}, untyped: true,
-		kinds: kinds.New(mapper, nil, clock.RealClock{}),
-	}
 	requests := wire.Dynamic{Client: dyn}
-	if bare {
-		c.server = &bareFake{requests, fake.New(dyn)}
+	c := &shared{
+		Core:   core.Core{Dynamic: dyn, Server: requests, Kinds: kinds.New(mapper, nil, clock.RealClock{})},
+		leases: leases{client: dyn, server: rand.Text()}, untyped: true,
 	}
-	return s.client(c, requests), nil
+	if bare {
+		c.Fake = fake.New(dyn)
+		c.Server = fake.Requests{Dynamic: requests, Versions: c.Fake}
+	}
+	return s.client(c), nil
 }
 
 // newSettings returns what the options say. It is an error if one of them makes no sense.
@@ -183,23 +176,20 @@ func newSettings(namespace string, opts []Option) (*settings, error) {
 	return s, nil
 }
 
-// client finishes a core. Its server is a real one if it has none yet.
-func (s *settings) client(c *core, requests wire.Requests) *Client {
-	c.scheme, c.namespace, c.fieldManager, c.log = s.scheme, s.namespace, s.fieldManager, s.log
-	if c.server == nil {
-		c.server = &apiServer{requests, c}
-	}
+// client finishes what clients share.
+func (s *settings) client(c *shared) *Client {
+	c.Scheme, c.Namespace, c.FieldManager, c.Log = s.scheme, s.namespace, s.fieldManager, s.log
 	c.observers, c.checked.hang = s.told(), cmp.Or(s.hang, defaultHang)
 	s.streams.Logger = s.log
-	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.server.Source, c.gone, c.connection.link.CloseIdle
+	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.Server.Source, c.Gone, c.connection.link.CloseIdle
 	if w := s.streams.Warm; w != nil {
 		w.Origin = (&origins{core: c, turn: make(chan struct{}, 1)}).of
 		w.Codec.Record = cmp.Or(s.maxObjectBytes, defaultMaxObjectBytes)
-		if rest, ok := requests.(*wire.Server); ok {
+		if rest, ok := c.Server.(*wire.Server); ok {
 			w.Helpers = rest.Helpers
 		}
 	}
-	c.streams = stream.New(s.streams)
+	c.Streams = stream.New(s.streams)
 	client := &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
 	c.observers.begin(client)
 	return client
@@ -230,25 +220,25 @@ func (c *Client) MaxAccumulatorInterval(interval time.Duration) error {
 
 // Scheme returns the scheme that maps Go types to kinds for this client, see [WithScheme] and
 // [InScheme].
-func (c *Client) Scheme() *runtime.Scheme { return c.core.scheme }
+func (c *Client) Scheme() *runtime.Scheme { return c.core.Scheme }
 
 // DynamicInterface returns the dynamic client that this client uses. A write through it is not an
 // own write unless it is given to [Client.Observe].
-func (c *Client) DynamicInterface() dynamic.Interface { return c.core.dynamic }
+func (c *Client) DynamicInterface() dynamic.Interface { return c.core.Dynamic }
 
 // Sync returns when every watch of the client is as new as the server was at the call. A new
 // leader needs this before it acts. Sync lists each watched query once. Of a query with more
 // objects than a page ([Tuning].PageSize) it lists one, and reads a watch for a second or two
 // where nothing happens, unless the server does not send bookmarks.
-func (c *Client) Sync(ctx context.Context) error { return c.core.streams.Sync(ctx) }
+func (c *Client) Sync(ctx context.Context) error { return c.core.Streams.Sync(ctx) }
 
 // Close ends every watch of this client and of the clients that With returned, and the logs that
 // they follow, and waits until all their goroutines have ended. A Reconnect ends, too. Close
 // closes the client's connections, unless a read or write is under way. Reads and writes still
 // work afterwards, without watches.
 func (c *Client) Close() {
-	c.core.streams.Close()
-	c.core.applied.Recollections.Close()
+	c.core.Streams.Close()
+	c.core.Applied.Recollections.Close()
 	c.core.connection.close()
 	c.core.observers.end()
 }

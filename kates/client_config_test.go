@@ -199,8 +199,8 @@ func TestFactoryTakesKubectlsExtrasAndCacheFolderAndTheClientsOptions(t *testing
 	}
 	c, cfg, err := make("--as=jane", "--as-user-extra=scopes=a=b", "--as-user-extra", "scopes=c", "--as-user-extra=why=tests")
 	require.NoError(t, err)
-	assert.Equal(t, "option", c.core.namespace)
-	assert.Equal(t, "me", c.core.fieldManager)
+	assert.Equal(t, "option", c.core.Namespace)
+	assert.Equal(t, "me", c.core.FieldManager)
 	assert.Equal(t, map[string][]string{"scopes": {"a=b", "c"}, "why": {"tests"}}, cfg.Impersonate.Extra)
 	assert.Equal(t, "jane", cfg.Impersonate.UserName)
 	for _, wrong := range []string{"scopes", "=a"} {
@@ -325,7 +325,7 @@ users: [{name: u, user: {token: sesame, as: jane, as-uid: "7", as-groups: [admin
 	c, err := NewClient(ClientConfig{})
 	require.NoError(t, err)
 	defer c.Close()
-	assert.Equal(t, "shop", c.core.namespace)
+	assert.Equal(t, "shop", c.core.Namespace)
 	_, err = c.ServerVersion()
 	require.NoError(t, err)
 	require.NotEmpty(t, asked)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/kates-go/kates/internal/client/apipath"
+	"github.com/kates-go/kates/internal/client/core"
 	"github.com/kates-go/kates/internal/client/podlogs"
 	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/client/wire"
@@ -72,7 +73,7 @@ func (c *Client) Reconnect(ctx context.Context, config *rest.Config) error {
 	return reach.First(while("reconnect", c.core.reconnect(ctx, config)))
 }
 
-func (c *core) reconnect(ctx context.Context, config *rest.Config) error {
+func (c *shared) reconnect(ctx context.Context, config *rest.Config) error {
 	link, turn := c.connection.link, c.connection.turn
 	switch {
 	case link == nil:
@@ -86,7 +87,7 @@ func (c *core) reconnect(ctx context.Context, config *rest.Config) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	ctx, cancel := c.streams.Bound(ctx)
+	ctx, cancel := c.Streams.Bound(ctx)
 	defer cancel()
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -96,7 +97,7 @@ func (c *core) reconnect(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	if err = c.sameCluster(ctx, next); err == nil {
-		err = c.streams.Move(wire.Over(ctx, next), stream.Exchange{
+		err = c.Streams.Move(wire.Over(ctx, next), stream.Exchange{
 			Do:        func() { link.Exchange(next) },
 			Elsewhere: next.Server != link.Now().Server,
 			Unlike:    next.Reach != link.Now().Reach,
@@ -109,7 +110,7 @@ func (c *core) reconnect(ctx context.Context, config *rest.Config) error {
 		}
 		return err
 	}
-	c.log.Info("reconnected", "server", next.Host)
+	c.Log.Info("reconnected", "server", next.Host)
 	return nil
 }
 
@@ -127,7 +128,7 @@ func (c *connection) close() {
 const sameClusterTimeout = 30 * time.Second
 
 // sameCluster is an error if another connection is to another cluster, or if nobody can tell.
-func (c *core) sameCluster(ctx context.Context, next *wire.Connection) error {
+func (c *shared) sameCluster(ctx context.Context, next *wire.Connection) error {
 	ctx, cancel := context.WithTimeout(ctx, sameClusterTimeout)
 	defer cancel()
 	uid, err := clusterUID(ctx, next.Dynamic())
@@ -169,8 +170,8 @@ func (c *Client) ClusterUID(ctx context.Context) (types.UID, error) {
 }
 
 // clusterUID asks the server, and remembers the first answer, or that it was refused.
-func (c *core) clusterUID(ctx context.Context) (types.UID, error) {
-	uid, err := clusterUID(ctx, c.dynamic)
+func (c *shared) clusterUID(ctx context.Context) (types.UID, error) {
+	uid, err := clusterUID(ctx, c.Dynamic)
 	switch {
 	case err == nil:
 		c.connection.uid.CompareAndSwap(nil, &uid)
@@ -197,7 +198,7 @@ func clusterUID(ctx context.Context, over dynamic.Interface) (types.UID, error) 
 // largest clusters have some megabytes of it.
 func (s *settings) bounds() wire.Bounds {
 	object := cmp.Or(s.maxObjectBytes, defaultMaxObjectBytes)
-	items := max(s.streams.PageSize, pageSize)
+	items := max(s.streams.PageSize, core.PageSize)
 	return wire.Bounds{Object: object, List: object * min(items, math.MaxInt64/object-1), General: max(object/4, 1<<20)}
 }
 

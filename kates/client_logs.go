@@ -17,9 +17,11 @@ import (
 
 	"github.com/kates-go/kates/internal/base/asjson"
 	"github.com/kates-go/kates/internal/base/plain"
+	"github.com/kates-go/kates/internal/client/core"
 	"github.com/kates-go/kates/internal/client/podlogs"
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/loops/attempts"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // ErrLogsNotSupported is returned by [Client.PodLogs] of a client that is made from a
@@ -113,14 +115,14 @@ func (c *Client) podLogs(
 func (c *Client) withContainers(ctx context.Context, pod *Pod, options *PodLogOptions) (*Pod, error) {
 	at := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	if at.Namespace == "" {
-		at.Namespace = c.core.namespace
+		at.Namespace = c.core.Namespace
 	}
-	err := cmp.Or(segment("name", at.Name), segment("namespace", at.Namespace))
+	err := cmp.Or(core.Segment("name", at.Name), core.Segment("namespace", at.Namespace))
 	if at.Name == "" {
 		err = errors.New("it has no name")
 	}
 	if err == nil && options.Container != "" {
-		err = segment("container", options.Container)
+		err = core.Segment("container", options.Container)
 	}
 	if err != nil {
 		return nil, err
@@ -141,12 +143,12 @@ func (c *Client) withContainers(ctx context.Context, pod *Pod, options *PodLogOp
 
 // readLogs starts a reader for each container. They are a user of the client's streams, so Close
 // ends them.
-func (c *core) readLogs(
+func (c *shared) readLogs(
 	ctx context.Context, pod *Pod, names []string, options *PodLogOptions, events chan<- LogEvent,
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	all := &logReaders{cancel: cancel, done: make(chan struct{})}
-	if err := c.streams.Enter(all); err != nil {
+	if err := c.Streams.Enter(all); err != nil {
 		cancel()
 		return err
 	}
@@ -154,11 +156,11 @@ func (c *core) readLogs(
 	for _, name := range names {
 		o := options.DeepCopy()
 		o.Container = name
-		log := c.log.WithValues("pod", join(pod.Namespace, pod.Name), "container", name)
+		log := c.Log.WithValues("pod", objects.Path(pod.Namespace, pod.Name), "container", name)
 		r := &podlogs.Reader{
 			Config: podlogs.Config{
 				Source: c.connection.logs, Clock: clock.RealClock{}, Logger: log, Backoff: logBackoff,
-				Idle: c.streams.Config().IdleTimeout,
+				Idle: c.Streams.Config().IdleTimeout,
 			},
 			Pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
 			UID: pod.UID, Options: *o, Give: give(events, string(pod.UID), name),
@@ -169,7 +171,7 @@ func (c *core) readLogs(
 		defer close(all.done)
 		running.Wait()
 		cancel()
-		c.streams.Leave(all)
+		c.Streams.Leave(all)
 	}()
 	return nil
 }

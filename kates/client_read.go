@@ -8,17 +8,16 @@ import (
 	"reflect"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/base/plain"
+	"github.com/kates-go/kates/internal/client/core"
 	"github.com/kates-go/kates/internal/client/wire"
+	"github.com/kates-go/kates/internal/client/write"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/source"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -32,19 +31,19 @@ import (
 // of type any has its numbers as float64, as encoding/json gives them, which is not exact for
 // integers past 2^53. A Get does not change what watches show.
 func (c *Client) Get(ctx context.Context, resource, target any) error {
-	if err := c.checkTarget(target); err != nil {
+	if err := c.core.CheckTarget(target); err != nil {
 		return err
 	}
-	o, err := c.object(ctx, resource)
+	o, err := c.core.SubjectOf(ctx, resource)
 	if err == nil {
-		err = cmp.Or(o.named(), c.fitsTarget(target, o.resource.Kind), ctx.Err())
+		err = cmp.Or(o.CheckName(), c.core.FitsTarget(target, o.Resource.Kind), ctx.Err())
 	}
 	if err != nil {
 		return fmt.Errorf("get: %w", err)
 	}
-	got, err := c.core.get(ctx, o)
+	got, err := c.core.Get(ctx, o)
 	if err != nil {
-		return o.failed(opGet, err)
+		return o.Failed(write.OpGet, err)
 	}
 	return jsonform.Fill(target, got)
 }
@@ -99,20 +98,20 @@ func GetCached[T any](ctx context.Context, c *Client, namespace, name string, op
 		return nil, fmt.Errorf("get: %w", err)
 	}
 	result := new(T)
-	known, ok := c.core.streams.Lookup(o.resource, o.key(), c.partFor(reflect.TypeFor[T](), o.resource))
+	known, ok := c.core.Streams.Lookup(o.Resource, o.Key(), c.partFor(reflect.TypeFor[T](), o.Resource))
 	switch {
 	case !ok:
 		var got *Unstructured
-		if got, err = c.core.get(ctx, o); err == nil {
+		if got, err = c.core.Get(ctx, o); err == nil {
 			err = jsonform.Fill(result, got)
 		}
 	case known == nil:
-		err = apierrors.NewNotFound(o.resource.GroupResource(), name)
+		err = apierrors.NewNotFound(o.Resource.GroupResource(), name)
 	default:
 		err = fillFrom(result, known)
 	}
 	if err != nil {
-		return nil, o.failed(opGet, err)
+		return nil, o.Failed(write.OpGet, err)
 	}
 	return result, nil
 }
@@ -122,14 +121,14 @@ func (c *Client) partFor(t reflect.Type, r objects.Resource) intake.Part {
 	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
 		return intake.Meta
 	}
-	if of, ok := wire.TypeOf(c.core.scheme, r.Kind); ok && of == t && t != reflect.TypeFor[Unstructured]() {
+	if of, ok := wire.TypeOf(c.core.Scheme, r.Kind); ok && of == t && t != reflect.TypeFor[Unstructured]() {
 		return intake.Known
 	}
 	return intake.All
 }
 
 // named returns the object to be read. Its kind comes from the Go type, or from the caller.
-func (c *Client) named(ctx context.Context, t reflect.Type, kind, namespace, name string) (*object, error) {
+func (c *Client) named(ctx context.Context, t reflect.Type, kind, namespace, name string) (*core.Subject, error) {
 	if err := jsonform.CheckTarget(reflect.New(t).Interface()); err != nil {
 		return nil, err
 	}
@@ -142,7 +141,7 @@ func (c *Client) named(ctx context.Context, t reflect.Type, kind, namespace, nam
 	}
 	u.SetNamespace(namespace)
 	u.SetName(name)
-	o, err := c.object(ctx, u)
+	o, err := c.core.SubjectOf(ctx, u)
 	return o, cmp.Or(err, ctx.Err())
 }
 
@@ -150,7 +149,7 @@ func (c *Client) named(ctx context.Context, t reflect.Type, kind, namespace, nam
 // agree.
 func (c *Client) kindFor(ctx context.Context, t reflect.Type, kind string) (*Unstructured, error) {
 	u := &Unstructured{Object: map[string]any{}}
-	if gvks := c.kindsOf(t); len(gvks) > 0 {
+	if gvks := c.core.KindsOf(t); len(gvks) > 0 {
 		u.SetGroupVersionKind(gvks[0])
 	}
 	if kind == "" {
@@ -159,7 +158,7 @@ func (c *Client) kindFor(ctx context.Context, t reflect.Type, kind string) (*Uns
 		}
 		return u, nil
 	}
-	mapping, err := c.core.kinds.Kind(ctx, kind)
+	mapping, err := c.core.Kinds.Kind(ctx, kind)
 	switch {
 	case err != nil:
 		return nil, err
@@ -198,9 +197,9 @@ func (c *Client) List(ctx context.Context, query Query, target any) error {
 	if err := jsonform.CheckListTarget(target); err != nil {
 		return plain.Error(fmt.Errorf("list: %w", err))
 	}
-	r, items, err := c.list(ctx, opList, query)
+	r, items, err := c.list(ctx, write.OpList, query)
 	if err == nil {
-		if err = c.fitsTarget(target, r.Kind); err != nil {
+		if err = c.core.FitsTarget(target, r.Kind); err != nil {
 			err = fmt.Errorf("list: %w", err)
 		}
 	}
@@ -210,25 +209,22 @@ func (c *Client) List(ctx context.Context, query Query, target any) error {
 	return jsonform.FillList(target, items)
 }
 
-// pageSize of lists.
-const pageSize = 500
-
 // list reads all objects of a query from the server. They are in the server's order or, if that
 // takes several lists, ordered by namespace and name.
-func (c *Client) list(ctx context.Context, op operation, q Query) (objects.Resource, []*Unstructured, error) {
+func (c *Client) list(ctx context.Context, op write.Operation, q Query) (objects.Resource, []*Unstructured, error) {
 	var none objects.Resource
 	compiled, err := c.compileOne(target{Query: q})
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return none, nil, plain.Error(fmt.Errorf("%s %s: %w", op, q.Kind, err))
 	}
 	r, items, err := c.listAs(ctx, op, q, compiled)
-	if !misplaced(err) && !errors.Is(err, query.ErrUnfit) && !slices.ContainsFunc(items, func(u *Unstructured) bool {
+	if !core.Misplaced(err) && !errors.Is(err, query.ErrUnfit) && !slices.ContainsFunc(items, func(u *Unstructured) bool {
 		return r.Check(u) != nil
 	}) {
 		return r, items, err
 	}
-	c.core.kinds.Refresh(ctx)
-	if mapping, lookup := c.core.kinds.Kind(ctx, q.Kind); lookup != nil || c.resource(ctx, mapping).Serves(r) {
+	c.core.Kinds.Refresh(ctx)
+	if mapping, lookup := c.core.Kinds.Kind(ctx, q.Kind); lookup != nil || c.core.Resource(ctx, mapping).Serves(r) {
 		return r, items, err
 	}
 	return c.listAs(ctx, op, q, compiled)
@@ -236,21 +232,21 @@ func (c *Client) list(ctx context.Context, op operation, q Query) (objects.Resou
 
 // listAs reads all objects of a query, as its kind is known to be served.
 func (c *Client) listAs(
-	ctx context.Context, op operation, q Query, compiled query.Query,
+	ctx context.Context, op write.Operation, q Query, compiled query.Query,
 ) (r objects.Resource, items []*Unstructured, err error) {
-	mapping, err := c.core.kinds.Kind(ctx, q.Kind)
+	mapping, err := c.core.Kinds.Kind(ctx, q.Kind)
 	if err != nil {
 		return r, nil, plain.Error(fmt.Errorf("%s: %w", op, err))
 	}
-	r = c.resource(ctx, mapping)
-	if err := cmp.Or(q.suits(r), c.core.server.checkList(r, q)); err != nil {
+	r = c.core.Resource(ctx, mapping)
+	if err := cmp.Or(q.suits(r), c.checkList(r, q)); err != nil {
 		return r, nil, plain.Error(fmt.Errorf("%s: %w", op, err))
 	}
 	var unknown error
 	if q.AnyOf != nil {
 		unknown = c.readFields(ctx, &r, q)
 	}
-	items, err = c.listAll(ctx, r, compiled)
+	items, err = c.core.ListAll(ctx, r, compiled)
 	if errors.Is(err, objects.ErrUnjudged) && unknown != nil {
 		err = fmt.Errorf("%w: %w", err, unknown)
 	}
@@ -258,77 +254,4 @@ func (c *Client) listAs(
 		return r, nil, plain.Error(fmt.Errorf("%s %s: %w", op, r.Resource, err))
 	}
 	return r, items, nil
-}
-
-// listAll makes all lists that a query needs.
-func (c *Client) listAll(ctx context.Context, r objects.Resource, q query.Query) ([]*Unstructured, error) {
-	watches := q.Watches(r)
-	for _, w := range watches {
-		w.Form = objects.Whole // that is what is listed
-		if err := objects.Unjudged(r, w); err != nil {
-			return nil, err
-		}
-	}
-	if len(watches) == 1 && q.Spaces == nil {
-		return c.listOne(ctx, r, watches[0])
-	}
-	var spaces map[string]bool
-	if q.Spaces != nil {
-		namespaces := objects.Resource{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("namespaces")}
-		selected, err := c.listOne(ctx, namespaces, objects.Spec{Selection: objects.Selection{Labels: q.Spaces.Labels}})
-		if err != nil {
-			return nil, fmt.Errorf("list namespaces: %w", err)
-		}
-		spaces = make(map[string]bool)
-		for _, ns := range selected {
-			spaces[ns.GetName()] = true
-		}
-	}
-	found := []*Unstructured{}
-	for _, w := range watches {
-		items, err := c.listOne(ctx, r, w)
-		if err != nil {
-			return nil, err
-		}
-		for _, u := range items {
-			if spaces == nil || spaces[u.GetNamespace()] {
-				found = append(found, u)
-			}
-		}
-	}
-	slices.SortFunc(found, func(a, b *Unstructured) int { return objects.Compare(objects.KeyOf(a), objects.KeyOf(b)) })
-	return found, nil
-}
-
-// listOne makes one list, in pages.
-func (c *Client) listOne(ctx context.Context, r objects.Resource, s objects.Spec) ([]*Unstructured, error) {
-	in := wire.In(c.core.dynamic, r, s.Namespace)
-	items := []*Unstructured{}
-	o := metav1.ListOptions{Limit: pageSize}
-	if s.Labels != nil {
-		o.LabelSelector = s.Labels.String()
-	}
-	if s.Fields != nil {
-		o.FieldSelector = s.Fields.String()
-	}
-	list := func(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
-		page, err := in.List(ctx, o)
-		if err != nil {
-			return metav1.ListMeta{}, err
-		}
-		return source.EachItem(page, put)
-	}
-	_, err := source.Pages(ctx, list, o, func() func(runtime.Object) error {
-		items = []*Unstructured{}
-		return func(item runtime.Object) error {
-			if u := item.(*Unstructured); c.core.server.selects(r, s, u) {
-				items = append(items, u)
-			}
-			return nil
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return items, nil
 }

@@ -170,7 +170,7 @@ func (q QueryStatus) what() string {
 // elections and shards of its open runs.
 func (c *Client) Status() Status {
 	var s Status
-	for _, a := range collect.Of(c.core.streams) {
+	for _, a := range collect.Of(c.core.Streams) {
 		s.Queries = append(s.Queries, statusOf(a.Status()).Queries...)
 	}
 	for _, l := range c.core.leases.leaders.Statuses() {
@@ -196,7 +196,7 @@ func (c *Client) Status() Status {
 // lost sets Linger, so that an outage does not take it out of service.
 func (c *Client) Ready() error {
 	var errs []error
-	for _, a := range collect.Of(c.core.streams) {
+	for _, a := range collect.Of(c.core.Streams) {
 		errs = append(errs, a.Ready())
 	}
 	errs = append(errs, c.core.leases.leaders.Ready(), c.core.leases.shards.Ready())

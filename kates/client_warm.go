@@ -163,7 +163,7 @@ func WithWarmStart(store WarmStore, more ...WarmStartSetting) Option {
 
 // origins tells which server a client has, for warm starts.
 type origins struct {
-	core *core
+	core *shared
 	turn chan struct{} // holds one value while the server is asked
 	// Of who has the turn:
 	at      time.Time

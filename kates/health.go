@@ -91,9 +91,9 @@ func WithUnhealthyAfter(d time.Duration) RunOption {
 
 var errNoWatch = errors.New("no watch is open yet")
 
-func (c *core) readyChecks() (all []health.Check) {
+func (c *shared) readyChecks() (all []health.Check) {
 	ready := c.checked.ready.Load()
-	watches := collect.Of(c.streams)
+	watches := collect.Of(c.Streams)
 	inspected := make(map[string]error, len(watches))
 	names := make([]string, 0, len(watches))
 	briefs := make(map[string]string)
@@ -143,18 +143,18 @@ func missingOf(in collect.Inspection) string {
 	return strings.Join(all, ", ")
 }
 
-func (c *core) healthChecks() (all []health.Check) {
-	for _, s := range c.streams.Steps() {
+func (c *shared) healthChecks() (all []health.Check) {
+	for _, s := range c.Streams.Steps() {
 		all = append(all, c.hanging("stream "+s.Stream, "a step", s.Doing, s.For))
 	}
 	now := time.Now()
-	for _, w := range collect.Of(c.streams) {
+	for _, w := range collect.Of(c.Streams) {
 		in := w.Inspect()
 		d, doing := in.Turn.Look(now)
 		all = append(all, c.hanging("watch "+in.Name, "the reader's turn", doing, d))
 	}
 	slices.SortStableFunc(all, func(a, b health.Check) int { return strings.Compare(a.Name, b.Name) })
-	for _, open := range slices.Concat(c.streams.Working(), c.observers.working.Running()) {
+	for _, open := range slices.Concat(c.Streams.Working(), c.observers.working.Running()) {
 		if check := c.hanging(open.What, "it", "", now.Sub(open.Since)); check.Err != nil {
 			all = append(all, check)
 		}
@@ -166,7 +166,7 @@ func (c *core) healthChecks() (all []health.Check) {
 }
 
 // hanging checks a step that has taken some time, in a function of the user if it has a name.
-func (c *core) hanging(name, what, doing string, d time.Duration) health.Check {
+func (c *shared) hanging(name, what, doing string, d time.Duration) health.Check {
 	check := health.Check{Name: name}
 	if d <= c.checked.hang {
 		return check

@@ -54,3 +54,14 @@ func callsOfFleet(home *Client, loops *keyed.Loops, clients []Option, name strin
 // InspectLoops is for package inspect alone: its result cannot be named elsewhere. It says what
 // the loops do that run now.
 func InspectLoops(c *Client) []keyed.LoopReport { return c.core.loops.Reports() }
+
+// CallIDFromContext returns the ID of the call of a [Run], a [RunEach] or a controller whose
+// context this is, or is derived from; empty if there is none. Each call has another one: a UUID.
+// Package controller's calls are the reconciles, and controller-runtime's name for it is a
+// reconcile ID.
+//
+// The log line of a failed call has it, as reconcileID, and so have those of the writes that were
+// made with the call's context, at level V(2). The logger of that context has it, too:
+//
+//	klog.FromContext(ctx).Info("rebuilding") // has run or controller, key, and reconcileID
+func CallIDFromContext(ctx context.Context) string { return keyed.CallID(ctx) }

@@ -131,7 +131,7 @@ func (o *observers) ofWatch(name string) collect.Observer {
 
 // InspectStreams is for package inspect alone. It returns the streams of a client, which know its
 // watches.
-func InspectStreams(c *Client) *stream.Set { return c.core.streams }
+func InspectStreams(c *Client) *stream.Set { return c.core.Streams }
 
 // InspectServer is for package inspect alone. It returns the address of the server, empty for a
 // fake.

@@ -2,18 +2,9 @@ package kates
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kates-go/kates/internal/base/jsonform"
-	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/client/applied"
-	"github.com/kates-go/kates/internal/client/kinds"
-	objects "github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/client/owned"
 )
 
 // ErrNotOwned: an object of that name exists and does not belong to this set.
@@ -22,11 +13,11 @@ var ErrNotOwned = applied.ErrNotOwned
 // AppliedAnnotation is the annotation by which [Client.ApplyOwned] knows what it has applied: its
 // value is a digest of that. For an [OwnedSet] of another Label a dash and a digest of that label
 // follow, since sets of different labels may share an object.
-const AppliedAnnotation = "kates.io/applied"
+const AppliedAnnotation = owned.Annotation
 
 // OwnedSetLabel is the label of the objects of an [OwnedSet], unless that names another one. Its
 // value is the name of the set and the UID of the owner.
-const OwnedSetLabel = "kates.io/owned-set"
+const OwnedSetLabel = owned.Label
 
 // OwnerLabel is the label of objects whose owner lives in another cluster ([OwnedSet].Remote). Its
 // value is the UID of the owner. Whoever removes it releases the object.
@@ -160,152 +151,6 @@ type OwnedResult struct {
 // that is known by a label, KEP-3659 (kubectl's ApplySet). [Client.Create] says what holds for
 // every write.
 func (c *Client) ApplyOwned(ctx context.Context, set OwnedSet, opts ...WriteOption) (OwnedResult, error) {
-	a := c.newOwnedApply(set, opts)
-	moved, err := a.run(ctx)
-	if moved {
-		was := a.result
-		a = c.newOwnedApply(set, opts)
-		_, err = a.run(ctx)
-		a.result.Pruned, a.result.Released = append(was.Pruned, a.result.Pruned...), append(was.Released, a.result.Released...)
-	}
-	return a.result, err
-}
-
-func (c *Client) newOwnedApply(set OwnedSet, opts []WriteOption) *ownedApply {
-	return &ownedApply{
-		client: c, given: set, options: c.writeOptions(opts),
-		unapplied: make(map[string]bool), applied: make(map[types.UID]bool),
-	}
-}
-
-// run applies the set, and prunes. It stops before it prunes if a kind is served in another way
-// than it was: then the set has to be applied again, since its objects are at other places.
-func (a *ownedApply) run(ctx context.Context) (moved bool, err error) {
-	err = a.options.wrong
-	if err == nil {
-		err = a.prepare(ctx)
-	}
-	if err != nil {
-		return false, fmt.Errorf("apply an owned set: %w", err)
-	}
-	if untried := a.applyAll(ctx); untried > 0 {
-		a.fail(fmt.Errorf("apply an owned set: %w, with %d of %d objects not tried",
-			ctx.Err(), untried, len(a.wanted)))
-		return false, errors.Join(a.errs...)
-	}
-	if moved = a.moved(ctx); !moved && (len(a.unapplied) == 0 || !a.given.HoldPruning) {
-		a.prune(ctx)
-		moved = a.moved(ctx)
-	}
-	return moved, errors.Join(a.errs...)
-}
-
-// moved reports whether an error means that a kind of the set is served in another way by now.
-func (a *ownedApply) moved(ctx context.Context) bool {
-	doubtful := func(err error) bool { return misplaced(err) || errors.Is(err, ErrOwnerScope) }
-	return slices.ContainsFunc(a.errs, doubtful) && slices.ContainsFunc(a.used, func(r objects.Resource) bool {
-		_, changed := a.client.core.served(ctx, r.Kind, r)
-		return changed
-	})
-}
-
-// ownedApply is one call of ApplyOwned.
-type ownedApply struct {
-	client  *Client
-	given   OwnedSet
-	set     applied.Set // its rules
-	options writeOptions
-	owner   *object
-	wanted  []*applied.Wanted
-	keys    map[applied.Key]bool // of wanted, and of objects that must not be applied
-	used    []objects.Resource   // how the kinds of the set are served
-	result  OwnedResult
-	errs    []error
-
-	unapplied map[string]bool    // the names of objects that could not be applied
-	applied   map[types.UID]bool // the objects that are as they are wanted
-}
-
-func (a *ownedApply) fail(err error) {
-	if err != nil {
-		a.errs = append(a.errs, plain.Error(err))
-	}
-}
-
-// prepare checks the set before anything is sent.
-func (a *ownedApply) prepare(ctx context.Context) error {
-	if a.options.uid != nil || a.options.version != nil {
-		return errors.New("IfUID and IfResourceVersion are about one object")
-	}
-	a.options.fieldManager = managerOr(a.options.fieldManager)
-	var err error
-	if a.owner, err = a.ownerOf(ctx); err == nil {
-		err = a.owner.named()
-	}
-	if err != nil {
-		return fmt.Errorf("the owner: %w", err)
-	}
-	if err := a.client.core.server.checkOwner(a.owner); err != nil {
-		return err
-	}
-	if removes := a.given.Remote && len(a.given.Objects) == 0; a.owner.GetDeletionTimestamp() != nil && !removes {
-		return fmt.Errorf("the owner %s: %w", a.owner, ErrDeleting)
-	}
-	a.set = applied.Set{
-		Owner: a.owner.Unstructured, Label: OwnedSetLabel, Annotation: AppliedAnnotation,
-		Plain: a.given.Plain, Adopt: a.given.Adopt, Remote: a.given.Remote,
-		Scheme: a.client.core.scheme, BuiltIn: kinds.BuiltIn,
-		Annotate: a.client.core.server.hasManagedFields(),
-	}
-	if err := a.set.Name(a.given.Name, a.given.Label); err != nil {
-		return err
-	}
-	a.keys = make(map[applied.Key]bool, len(a.given.Objects))
-	var errs []error
-	for i, wanted := range a.given.Objects {
-		if err := a.want(ctx, wanted); err != nil {
-			errs = append(errs, fmt.Errorf("object %d: %w", i, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// ownerOf reads the owner. The kind of one in another cluster need not be known here.
-func (a *ownedApply) ownerOf(ctx context.Context) (*object, error) {
-	if !a.given.Remote {
-		return a.client.object(ctx, a.given.Owner)
-	}
-	if a.given.Plain {
-		return nil, errors.New("a set that is Remote has no references, so they cannot be Plain")
-	}
-	u, err := jsonform.ToUnstructured(a.client.core.scheme, a.given.Owner)
-	if err == nil {
-		err = kindless(a.given.Owner, u.GroupVersionKind())
-	}
-	if err != nil {
-		return nil, err
-	}
-	kind := u.GroupVersionKind()
-	resource := objects.Resource{Kind: kind, GroupVersionResource: kind.GroupVersion().WithResource(kind.Kind)}
-	o := &object{Unstructured: u, resource: resource}
-	if u.GetUID() == "" {
-		return nil, fmt.Errorf("%s has no UID: it is to be as its server has it", o)
-	}
-	return o, nil
-}
-
-// reach is the namespace in which objects of the set can be; empty: all.
-func (a *ownedApply) reach() string {
-	if a.given.Remote {
-		return ""
-	}
-	return a.owner.GetNamespace()
-}
-
-func referenceOf(r objects.Resource, o Object) ObjectReference {
-	apiVersion, kind := r.Kind.ToAPIVersionAndKind()
-	return corev1.ObjectReference{
-		APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(),
-		UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
-	}
+	result, err := owned.Apply(ctx, c.writer(), owned.Set(set), c.writeOptions(opts))
+	return OwnedResult(result), err
 }

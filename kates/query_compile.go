@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kates-go/kates/internal/client/kinds/selectable"
 	"github.com/kates-go/kates/internal/engine/query"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -159,7 +158,7 @@ func (c *Client) resolve(
 ) (objects.Resource, error) {
 	r, err := c.resolveAs(ctx, t, watches)
 	if errors.Is(err, query.ErrUnfit) {
-		c.core.kinds.Refresh(ctx)
+		c.core.Kinds.Refresh(ctx)
 		r, err = c.resolveAs(ctx, t, watches)
 	}
 	return r, err
@@ -176,10 +175,10 @@ func (c *Client) resolveAs(
 	if err != nil {
 		return objects.Resource{}, definite(err, t.Optional)
 	}
-	if err := c.core.kinds.CanWatch(ctx, mapping.Resource); err != nil {
+	if err := c.core.Kinds.CanWatch(ctx, mapping.Resource); err != nil {
 		return objects.Resource{}, fmt.Errorf("%w: %w", query.ErrUnfit, err)
 	}
-	r := c.resource(ctx, mapping)
+	r := c.core.Resource(ctx, mapping)
 	if t.scope != "" && t.scope != mapping.Scope.Name() {
 		return r, fmt.Errorf("%w: %s have another scope than when the controller began, "+
 			"and so has what they own another key: begin anew", query.ErrUnfit, r.Resource)
@@ -190,7 +189,7 @@ func (c *Client) resolveAs(
 	if err := c.projects(t, r.Kind); err != nil {
 		return r, err
 	}
-	if err := c.core.server.checkFields(ctx, r, t); err != nil {
+	if err := c.checkFields(ctx, r, t); err != nil {
 		return objects.Resource{}, err
 	}
 	return r, c.readAlternatives(ctx, &r, t, watches)
@@ -199,9 +198,9 @@ func (c *Client) resolveAs(
 // mappingOf returns the resource of a target's kind.
 func (c *Client) mappingOf(ctx context.Context, t target) (*meta.RESTMapping, error) {
 	if t.kind.Empty() {
-		return c.core.kinds.Kind(ctx, t.Kind)
+		return c.core.Kinds.Kind(ctx, t.Kind)
 	}
-	return c.core.kinds.GVK(ctx, t.kind)
+	return c.core.Kinds.GVK(ctx, t.kind)
 }
 
 // suits returns an error for a query that makes no sense for a resource.
@@ -222,14 +221,6 @@ func definite(err error, optional bool) error {
 		return fmt.Errorf("%w: %w", query.ErrNotServed, err)
 	}
 	return fmt.Errorf("%w: %w; a query that may go without it is optional", query.ErrNotServed, err)
-}
-
-// reader is how the accumulator reads selectable fields; nil if there are none.
-func reader(f selectable.Fields) objects.FieldReader {
-	if len(f) == 0 {
-		return nil
-	}
-	return func(o objects.Object, field string) (string, bool) { return f.Value(o, field) }
 }
 
 // runtimeTargets returns what queries that come at run time watch, for the fields of a struct type

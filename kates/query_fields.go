@@ -165,7 +165,7 @@ func (c *Client) logUnfilled(f structFields, t reflect.Type) {
 		return
 	}
 	if _, logged := loggedTypes.LoadOrStore(t, true); !logged {
-		c.core.log.Info("fields are not filled, because they are not exported", "type", objects.TypeName(t), "fields", f.unfilled)
+		c.core.Log.Info("fields are not filled, because they are not exported", "type", objects.TypeName(t), "fields", f.unfilled)
 	}
 }
 
@@ -277,7 +277,7 @@ func (c *Client) registered(t reflect.Type) (schema.GroupVersionKind, error) {
 	if elem == nil {
 		return schema.GroupVersionKind{}, nil // the binding says what is wrong with it
 	}
-	switch kinds := c.kindsOf(elem); len(kinds) {
+	switch kinds := c.core.KindsOf(elem); len(kinds) {
 	case 0:
 		return schema.GroupVersionKind{}, nil
 	case 1:
@@ -292,7 +292,7 @@ func (c *Client) agrees(ctx context.Context, said string, gvk schema.GroupVersio
 	if gvk.Empty() {
 		return nil
 	}
-	mapping, err := c.core.kinds.Kind(ctx, said)
+	mapping, err := c.core.Kinds.Kind(ctx, said)
 	if err != nil {
 		return err
 	}
@@ -305,11 +305,11 @@ func (c *Client) agrees(ctx context.Context, said string, gvk schema.GroupVersio
 
 // same reports an error if two names are not of one kind.
 func (c *Client) same(ctx context.Context, a, b string) error {
-	ma, err := c.core.kinds.Kind(ctx, a)
+	ma, err := c.core.Kinds.Kind(ctx, a)
 	if err != nil {
 		return err
 	}
-	mb, err := c.core.kinds.Kind(ctx, b)
+	mb, err := c.core.Kinds.Kind(ctx, b)
 	if err != nil {
 		return err
 	}
@@ -330,12 +330,12 @@ func saysVersion(kind string) bool {
 
 // formOf returns the form in which a field's objects are watched. It depends on the type of the
 // elements; kind is the kind that this type fixes, if it does.
-func (c *core) formOf(field reflect.Type, kind schema.GroupVersionKind) objects.Form {
+func (c *shared) formOf(field reflect.Type, kind schema.GroupVersionKind) objects.Form {
 	if elementOf(field) == reflect.TypeFor[metav1.PartialObjectMetadata]() {
 		return objects.Metadata
 	}
 	if !c.untyped && !kind.Empty() {
-		if _, ok := wire.TypeOf(c.scheme, kind); ok {
+		if _, ok := wire.TypeOf(c.Scheme, kind); ok {
 			return objects.Typed
 		}
 	}

@@ -5,9 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/kates-go/kates/internal/client/core"
+	"github.com/kates-go/kates/internal/client/fake"
 	"github.com/kates-go/kates/internal/client/kinds"
+	"github.com/kates-go/kates/internal/client/kinds/selectable"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -57,8 +67,12 @@ func (c *Client) readFields(ctx context.Context, r *objects.Resource, q Query) e
 	if len(wanted) == 0 {
 		return nil
 	}
-	declared, err := c.core.declaredFields(ctx, r.Kind, wanted)
-	r.Field = reader(declared)
+	declared, err := c.core.Kinds.Declared(ctx, r.Kind, wanted)
+	if err != nil {
+		const says = "selectable fields not known: own writes are settled by a list each"
+		c.core.Log.V(1).Info(says, "kind", r.Kind.String(), "fields", wanted, "err", err)
+	}
+	r.Field = core.ReaderOf(declared)
 	return err
 }
 
@@ -76,4 +90,65 @@ func fieldsSelected(q Query) (wanted []string) {
 		}
 	}
 	return wanted
+}
+
+// checkFields asks the server whether it knows the query's fields: a watch would repeat the error
+// for ever. Of a fake it refuses what a server refuses.
+func (c *Client) checkFields(ctx context.Context, r objects.Resource, t target) error {
+	if c.core.Fake != nil {
+		return c.checkList(r, t.Query)
+	}
+	namespace := t.Namespace
+	if len(t.Namespaces) > 0 {
+		namespace = t.Namespaces[0]
+	}
+	source := c.core.Server.Source(r, namespace, t.formOf())
+	for i, s := range t.selections() {
+		_, f, err := s.selectors()
+		if err != nil {
+			return err
+		}
+		// Every resource has metadata.name, and nothing else for certain: some resources without
+		// namespaces refuse metadata.namespace.
+		doubted := func(req fields.Requirement) bool { return req.Field != "metadata.name" }
+		if i > 0 && r.Namespaced {
+			// In AnyOf a namespace that is required is part of the path, and no field.
+			doubted = func(req fields.Requirement) bool {
+				return req.Field != "metadata.name" &&
+					(req.Field != "metadata.namespace" || req.Operator == selection.NotEquals)
+			}
+		}
+		if f == nil || !slices.ContainsFunc(f.Requirements(), doubted) {
+			continue
+		}
+		o := metav1.ListOptions{FieldSelector: f.String(), Limit: 1}
+		drop := func(runtime.Object) error { return nil }
+		if _, err = source.ListItems(ctx, o, drop); apierrors.IsBadRequest(err) {
+			return fmt.Errorf("field selector %q: %w", f, err)
+		}
+	}
+	return nil
+}
+
+// checkList refuses the fields of built-in kinds that a server refuses and a fake does not. Which
+// fields a custom kind declares is not known here.
+func (c *Client) checkList(r objects.Resource, q Query) error {
+	if c.core.Fake == nil || !fake.OfKubernetes(r.Kind) {
+		return nil
+	}
+	for _, selection := range q.selections() {
+		_, f, err := selection.selectors()
+		if err != nil {
+			return err
+		}
+		if f == nil {
+			continue
+		}
+		for _, term := range f.Requirements() {
+			if err := selectable.Unsupported(r.GroupVersionResource, r.Namespaced, term.Field); err != nil {
+				return fmt.Errorf("field selector %q: %w", f, apierrors.NewBadRequest(err.Error()))
+			}
+		}
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/kates-go/kates/internal/client/core"
 	"github.com/kates-go/kates/internal/client/kinds/selectable"
 	"github.com/kates-go/kates/internal/client/wire"
 	objects "github.com/kates-go/kates/internal/object"
@@ -85,7 +86,7 @@ func (c *Client) form(t target) (objects.Form, error) {
 		paths = append(paths, path)
 	}
 	paths = append(paths, t.needed()...)
-	typ, typed := wire.TypeOf(c.core.scheme, t.kind)
+	typ, typed := wire.TypeOf(c.core.Scheme, t.kind)
 	k, err := project.NewKeep(paths...)
 	if err != nil {
 		return "", fmt.Errorf("its Projection, with what its functions need: %w", err)
@@ -212,20 +213,4 @@ func needs(o Object, paths ...project.Path) bool {
 
 // ErrPartial is returned by methods that would replace a whole object by one of which a watch
 // holds only some fields ([Query.Projection]): what is not held would be lost.
-var ErrPartial = errors.New("only some of the object's fields are held")
-
-// checkWhole returns an error if what is about to replace an object is a copy of one that a watch
-// holds in part. Such a copy has no creationTimestamp, which every object has that a server has
-// stored.
-func (c *Client) checkWhole(o *object, sent *Unstructured) error {
-	created := sent.GetCreationTimestamp()
-	if sent.GetUID() == "" || !created.IsZero() || sent.GroupVersionKind() != o.resource.Kind {
-		return nil
-	}
-	held := c.core.streams.Partly(o.resource, o.key(), "metadata", "creationTimestamp")
-	if held == "" {
-		return nil
-	}
-	return fmt.Errorf("%w: this is a copy of what a watch holds of it (%s), and the rest would be lost: use Modify or Patch",
-		ErrPartial, held)
-}
+var ErrPartial = core.ErrPartial

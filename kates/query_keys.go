@@ -10,6 +10,7 @@ import (
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/applied"
 	"github.com/kates-go/kates/internal/engine/query"
+	objects "github.com/kates-go/kates/internal/object"
 )
 
 // EveryPartition is the result of a [Query.Key] for an object that belongs to every partition,
@@ -29,7 +30,7 @@ func ByName(o Object) []string { return keyOf(o.GetName()) }
 
 // ByNamespacedName is a [Query.Key]: "namespace/name", or the name of an object of a kind without
 // a namespace. The objects that it controls have the same key by [ByOwner].
-func ByNamespacedName(o Object) []string { return keyOf(join(o.GetNamespace(), o.GetName())) }
+func ByNamespacedName(o Object) []string { return keyOf(objects.Path(o.GetNamespace(), o.GetName())) }
 
 // ByUID is a [Query.Key]: the object's UID. The objects that it controls have the same key by
 // [ByOwnerUID].
@@ -45,7 +46,7 @@ func ByUID(o Object) []string { return keyOf(string(o.GetUID())) }
 // [ByOwnerName]. See
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
 func ByOwner(kind string) func(Object) []string {
-	return byOwner(kind, func(o Object, owner *metav1.OwnerReference) string { return join(o.GetNamespace(), owner.Name) })
+	return byOwner(kind, func(o Object, owner *metav1.OwnerReference) string { return objects.Path(o.GetNamespace(), owner.Name) })
 }
 
 // ByOwnerName is [ByOwner] with the controller's name alone: the key that a controller without a
@@ -160,11 +161,4 @@ func keyOf(key string) []string {
 		return nil
 	}
 	return []string{key}
-}
-
-func join(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/internal/client/fake"
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/query"
 	objects "github.com/kates-go/kates/internal/object"
@@ -19,7 +20,7 @@ import (
 // package say they need. Any other function may read whatever it likes, so whole objects are held
 // for it, which is logged. Everything that is wanted of the objects is known here, and not later.
 func (c *Client) projected(t target, all []target) objects.Form {
-	if t.form == objects.Typed && !ofKubernetes(t.kind) && len(fieldsSelected(Query{AnyOf: t.AnyOf})) > 0 {
+	if t.form == objects.Typed && !fake.OfKubernetes(t.kind) && len(fieldsSelected(Query{AnyOf: t.AnyOf})) > 0 {
 		// The alternatives are judged by what the server compares, which is its JSON. A custom kind's
 		// Go type may lack the field, or write it in another way.
 		return objects.Whole
@@ -35,7 +36,7 @@ func (c *Client) projected(t target, all []target) objects.Form {
 		return t.form
 	}
 	whole := func(why string) objects.Form {
-		c.core.log.Info("whole objects are held, though the field's type has some of their fields only",
+		c.core.Log.Info("whole objects are held, though the field's type has some of their fields only",
 			"query", t.Name, "type", elem.String(), "why", why)
 		return t.form
 	}
@@ -126,7 +127,7 @@ func (c *Client) projects(t target, kind schema.GroupVersionKind) error {
 	if !ok {
 		return nil
 	}
-	if err := wire.Projects(c.core.scheme, kind, p); err != nil {
+	if err := wire.Projects(c.core.Scheme, kind, p); err != nil {
 		return fmt.Errorf("%w: %w", query.ErrUnfit, err)
 	}
 	return nil

@@ -366,7 +366,7 @@ func (c *Client) takesOther(takes reflect.Type, t target) error {
 	if elem.Kind() == reflect.Pointer {
 		elem = elem.Elem()
 	}
-	kinds := c.kindsOf(elem)
+	kinds := c.core.KindsOf(elem)
 	for _, kind := range kinds {
 		if kind.GroupKind() == t.kind.GroupKind() {
 			return nil

@@ -72,7 +72,7 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 		return fmt.Errorf("run %s: %w", objects.TypeName(t), err)
 	}
 	defer release()
-	config := settings.config(c, t.String(), c.core.log.WithValues("run", t.String()))
+	config := settings.config(c, t.String(), c.core.Log.WithValues("run", t.String()))
 	ctx, grace, stop, err := config.Shutdown.Begin(ctx, config.Log)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", t, err)

@@ -93,7 +93,7 @@ func (p *controlled) open(ctx context.Context) (_ keyed.Roots[Status], err error
 	if err != nil {
 		return nil, err
 	}
-	all, err := partition.Start(ctx, c.core.streams, fields.shape(), compiled, partition.Options{
+	all, err := partition.Start(ctx, c.core.Streams, fields.shape(), compiled, partition.Options{
 		Options: c.options(c.watch.get(), watched{fmt.Sprintf("controller %q", p.name), p.name}), Backoff: p.settings.policy.Backoff, Lasting: true,
 		Sharing: p.settings.division.sharing(),
 	})
@@ -304,7 +304,7 @@ func keyOfController(root *meta.RESTMapping) func(Object) []string {
 			return nil
 		}
 		if namespaced {
-			return keyOf(join(o.GetNamespace(), owner.Name))
+			return keyOf(objects.Path(o.GetNamespace(), owner.Name))
 		}
 		return keyOf(owner.Name)
 	}

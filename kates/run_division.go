@@ -89,7 +89,7 @@ func (s *runSettings) divideKeys(c *Client) error {
 	}
 	key, field := ByNamespace, shardrange.Namespace
 	switch {
-	case !c.core.server.divides():
+	case c.core.Fake != nil:
 		s.division.whole = wholeFake
 		return nil
 	case by == ShardByUID:
@@ -114,7 +114,7 @@ func (s *runSettings) divideRoots(c *Client, targets []target) error {
 		return nil
 	}
 	switch {
-	case !c.core.server.divides():
+	case c.core.Fake != nil:
 		s.division.whole = wholeFake
 		return nil
 	case s.sharding.By == ShardByKey:

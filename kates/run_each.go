@@ -281,7 +281,7 @@ func watchEach[S any](ctx context.Context, c *Client, queries []Query, o partiti
 		return nil, reach.First(fmt.Errorf("watch each %s: %w", objects.TypeName(t), err))
 	}
 	o.Options = c.options(c.watch.get(), watchOf(t, fields.targets))
-	all, err := partition.Start(ctx, c.core.streams, t, compiled, o)
+	all, err := partition.Start(ctx, c.core.Streams, t, compiled, o)
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch each %s: %w", objects.TypeName(t), err))
 	}

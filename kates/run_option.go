@@ -125,7 +125,7 @@ func (s *runSettings) logOf(c *Client, what, name string) logr.Logger {
 	if s.ofMany {
 		return s.cluster.Log
 	}
-	return c.core.log.WithValues(what, name)
+	return c.core.Log.WithValues(what, name)
 }
 
 // PlanFleet is what package fleet stands on, and is for that package alone: its result cannot be

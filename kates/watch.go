@@ -128,7 +128,7 @@ func (c *Client) accumulate(ctx context.Context, t reflect.Type, targets []targe
 	if err != nil {
 		return nil, err
 	}
-	return accumulator.New(ctx, c.core.streams, queries, c.options(w, watchOf(t, targets)))
+	return accumulator.New(ctx, c.core.Streams, queries, c.options(w, watchOf(t, targets)))
 }
 
 // watched says what is watched: in messages, and as a name.

@@ -85,7 +85,7 @@ func NewLister[T any](ctx context.Context, c *Client, query Query) (*Lister[T], 
 	if options.Witness != nil {
 		options.Witness = ofLister{options.Witness, name}
 	}
-	reader, err := accumulator.Open(context.WithoutCancel(ctx), c.core.streams, compiled[0], options)
+	reader, err := accumulator.Open(context.WithoutCancel(ctx), c.core.Streams, compiled[0], options)
 	if err != nil {
 		return nil, while("make a lister", err)
 	}
@@ -115,7 +115,7 @@ func (l *Lister[T]) Get(namespace, name string) (T, error) {
 		delete(l.known, key)
 		l.mu.Unlock()
 		err := apierrors.NewNotFound(objects.Resource{}.GroupResource(), name)
-		err.ErrStatus.Message = fmt.Sprintf("%s %q not found", l.resource, join(namespace, name))
+		err.ErrStatus.Message = fmt.Sprintf("%s %q not found", l.resource, objects.Path(namespace, name))
 		return none, err
 	}
 	return l.convert(key, o)
@@ -135,7 +135,7 @@ func (l *Lister[T]) List(namespace string, selector labels.Selector) ([]T, error
 	for _, o := range held {
 		v, err := l.convert(objects.KeyOf(o), o)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s %q: %w", l.resource, join(o.GetNamespace(), o.GetName()), err))
+			errs = append(errs, fmt.Errorf("%s %q: %w", l.resource, objects.Path(o.GetNamespace(), o.GetName()), err))
 			continue
 		}
 		all = append(all, v)

@@ -68,23 +68,3 @@ func TestAPreconditionIsNeverGivenUpWithoutAWord(t *testing.T) {
 	}
 	assert.Zero(t, writes.Load())
 }
-
-// TestAFenceDoesNotReplaceTheVersionThatAnApplyIsBoundTo: the client may know a newer version
-// than the caller has read. With it the apply would overwrite the writes in between.
-func TestAFenceDoesNotReplaceTheVersionThatAnApplyIsBoundTo(t *testing.T) {
-	read := &object{Unstructured: &Unstructured{Object: map[string]any{}}}
-	for _, op := range []operation{opApply, opUpdate, opUpdateStatus} {
-		read.SetResourceVersion("")
-		assert.True(t, op.preconditioned(read), op)
-		read.SetResourceVersion("5")
-		assert.False(t, op.preconditioned(read), op)
-	}
-	known, uid := "9", types.UID("known")
-	read.SetUID("another")
-	for _, w := range []writeOptions{{version: &known}, {uid: &uid}} {
-		assert.True(t, IsConflict(w.precondition(read, read.Unstructured)))
-		_, err := w.preconditionPatch(read, MergePatchType, []byte(`{"metadata":{"uid":"another","resourceVersion":"5"}}`))
-		assert.True(t, IsConflict(err))
-	}
-	assert.Equal(t, "5", read.GetResourceVersion())
-}

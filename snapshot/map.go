@@ -122,8 +122,8 @@ func (f *form) setKey(p any, o Object) {
 // stringKey returns the object's key in a map[string]T.
 func (f *form) stringKey(o Object) string {
 	key := object.KeyOf(o)
-	if f.spansNamespaces && key.Namespace != "" {
-		return key.Namespace + "/" + key.Name
+	if !f.spansNamespaces {
+		return key.Name
 	}
-	return key.Name
+	return object.Path(key.Namespace, key.Name)
 }

@@ -37,6 +37,14 @@ func KeyOf(o Object) Key {
 	return Key{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
+// Path names an object for people: "namespace/name", or its name alone if it is in no namespace.
+func Path(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
 // Compare orders keys by namespace, then by name, both bytewise. It is the order of every slice
 // that is delivered (G9).
 func Compare(a, b Key) int {

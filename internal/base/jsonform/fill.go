@@ -133,10 +133,7 @@ func unmarshalInto(pointer reflect.Value, data []byte) error {
 
 // Describe names an object in errors. It shows no content.
 func Describe(u *unstructured.Unstructured) string {
-	name := u.GetName()
-	if namespace := u.GetNamespace(); namespace != "" {
-		name = namespace + "/" + name
-	}
+	name := object.Path(u.GetNamespace(), u.GetName())
 	kind := u.GetKind()
 	if kind == "" {
 		kind = "object"

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/client/owners"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // Names of the marks of an owner that lives in another cluster. An owner reference would have the
@@ -18,11 +19,7 @@ const (
 
 // OwnerText is the value of the annotation for an owner.
 func OwnerText(owner Object) string {
-	name := owner.GetName()
-	if namespace := owner.GetNamespace(); namespace != "" {
-		name = namespace + "/" + name
-	}
-	return owners.KindOf(owner).GroupKind().String() + " " + name
+	return owners.KindOf(owner).GroupKind().String() + " " + object.Path(owner.GetNamespace(), owner.GetName())
 }
 
 // RemoteOwner returns the kind and the key of the owner in another cluster that an object has, if

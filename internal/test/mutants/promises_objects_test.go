@@ -20,7 +20,7 @@ var writes = []mutant{
 	},
 	{
 		name: "InOrder is ignored", says: "ApplyOwned reports in the order of its objects, and keeps that order if it is told to",
-		in: "ownedApply.stages", caught: "TestAnObjectOfAnOwnedSetWaitsForThoseThatTheServerWantsFirst",
+		in: "call.stages", caught: "TestAnObjectOfAnOwnedSetWaitsForThoseThatTheServerWantsFirst",
 		old: `a.given.InOrder || last != next && (foundations[last] || foundations[next])`,
 		new: `last != next && (foundations[last] || foundations[next])`,
 	},
@@ -33,11 +33,11 @@ var writes = []mutant{
 	{
 		name: "a Get drops pending writes", says: "a read outside of a watch changes nothing that watches show",
 		in: "Client.Get", caught: "TestG4AReadEndsNoOwnWriteThatTheWatchHasNotShown/Get",
-		old: `got, err := c.core.get(ctx, o)`,
-		new: `got, err := c.core.get(ctx, o)
+		old: `got, err := c.core.Get(ctx, o)`,
+		new: `got, err := c.core.Get(ctx, o)
 			none := intake.Outcome{}
-			none.Key = o.key()
-			_ = c.core.streams.Begin(o.resource, o.key()).Commit(ctx, none)`,
+			none.Key = o.Key()
+			_ = c.core.Streams.Begin(o.Resource, o.Key()).Commit(ctx, none)`,
 	},
 	{
 		name: "a GetCached reads past the own writes", says: "a read outside of a watch changes nothing that watches show",
@@ -47,7 +47,7 @@ var writes = []mutant{
 	},
 	{
 		name: "a write that failed is an own write", says: "a write whose outcome is unknown is an error, and no write is sent again by the client",
-		in: "Client.request", caught: "TestG4AnErrorOfAWriteIsNoSuccessAndNoOwnWrite",
+		in: "Writer.request", caught: "TestG4AnErrorOfAWriteIsNoSuccessAndNoOwnWrite",
 		old: `begun.Abandon()`,
 		new: `c.commit(ctx, begun, o, a.Outcome)`,
 	},
@@ -59,14 +59,14 @@ var writes = []mutant{
 	},
 	{
 		name: "the causes of a refusal quote the Secret", says: "no error quotes a Secret",
-		in: "object.discreetly", caught: "TestNoErrorOfARequestQuotesASecret",
+		in: "Subject.discreetly", caught: "TestNoErrorOfARequestQuotesASecret",
 		old: `status.Details.Causes[i].Message = hide.Replace(status.Details.Causes[i].Message)`,
 		new: `_ = i`,
 	},
 	{
 		name: "what Modify sends may be quoted", says: "no error quotes a Secret",
-		in: "Client.patchFrom", caught: "TestNoErrorQuotesWhatAPatchSendsAlone",
-		old: `m.object.sent = data`,
+		in: "Writer.patchFrom", caught: "TestNoErrorQuotesWhatAPatchSendsAlone",
+		old: `m.object.Sent = data`,
 	},
 }
 
@@ -110,7 +110,7 @@ var held = []mutant{
 	},
 	{
 		name: "a copy of a part replaces the whole", says: "what is held in part is never the base of a write",
-		in: "Client.checkWhole", caught: "TestACopyOfAnObjectThatIsHeldInPartReplacesNothing",
+		in: "Core.CheckWhole", caught: "TestACopyOfAnObjectThatIsHeldInPartReplacesNothing",
 		old: `held == ""`,
 		new: `true`,
 	},

@@ -4,35 +4,35 @@ package mutants
 var classifier = []mutant{
 	{
 		name: "a deleted Service is there, as answered", rule: "classifier",
-		in: "kates.written", caught: "TestG4EveryAnswerIsReadForWhatBecameOfTheObject/a_Service,_as_it_was_before",
-		old: `op == opDelete && !deleted`,
+		in: "write.written", caught: "TestG4EveryAnswerIsReadForWhatBecameOfTheObject/a_Service,_as_it_was_before",
+		old: `op == OpDelete && !deleted`,
 		new: `false`,
 	},
 	{
 		name: "whatever has a deletionTimestamp is there", rule: "classifier",
-		in: "kates.written", caught: "TestG4EveryAnswerIsReadForWhatBecameOfTheObject/a_Pod_of_no_grace,_with_its_deletion",
+		in: "write.written", caught: "TestG4EveryAnswerIsReadForWhatBecameOfTheObject/a_Pod_of_no_grace,_with_its_deletion",
 		old: `deleted && !kept(answer, removed...)`,
 		new: `false`,
 	},
 	{
 		name: "the last finalizer's answer has the deletion's version", rule: "classifier",
-		in: "kates.written", caught: "TestG4EveryAnswerIsReadForWhatBecameOfTheObject/the_last_finalizer_removed,_old_version",
-		old: `if op == opDelete {
+		in: "write.written", caught: "TestG4EveryAnswerIsReadForWhatBecameOfTheObject/the_last_finalizer_removed,_old_version",
+		old: `if op == OpDelete {
 				w.Version = answer.GetResourceVersion()
 			}`,
-		new: `if op != opGet {
+		new: `if op != OpGet {
 				w.Version = answer.GetResourceVersion()
 			}`,
 	},
 	{
 		name: "finalizers keep nothing", rule: "classifier",
-		in: "kates.kept", caught: "TestG4EveryAnswerIsReadForWhatBecameOfTheObject/deleted,_and_kept_by_a_finalizer",
+		in: "write.kept", caught: "TestG4EveryAnswerIsReadForWhatBecameOfTheObject/deleted,_and_kept_by_a_finalizer",
 		old: `!slices.Contains(removed, f)`,
 		new: `!slices.Contains(removed, f) && f == ""`,
 	},
 	{
 		name: "a namespace's own finalizers keep nothing", rule: "classifier",
-		in: "kates.kept", caught: "TestG4EveryAnswerIsReadForWhatBecameOfTheObject/a_namespace_with_finalizers_of_its_own",
+		in: "write.kept", caught: "TestG4EveryAnswerIsReadForWhatBecameOfTheObject/a_namespace_with_finalizers_of_its_own",
 		old: `u.GetKind() == "Namespace"`,
 		new: `false`,
 	},

@@ -1,4 +1,4 @@
-package kates
+package owned
 
 import (
 	"testing"
@@ -6,11 +6,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kates-go/kates/internal/client/applied"
+	"github.com/kates-go/kates/internal/client/core"
 	"github.com/kates-go/kates/internal/client/kinds"
+	"github.com/kates-go/kates/internal/client/write"
 	"github.com/kates-go/kates/internal/engine/stream"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -56,7 +59,7 @@ func TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned(t *testing.T) {
 		{`"undeclared": {"a": 1}`, `"f:undeclared": {}`, false},
 		{`"itself": {"a": 1}`, `"f:itself": {}`, false},
 	} {
-		u := &Unstructured{}
+		u := &unstructured.Unstructured{}
 		require.NoError(t, u.UnmarshalJSON([]byte(`{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"labels": {"a": "b"}}, `+test.object+`}`)))
 		fields := `{"f:metadata": {"f:labels": {"f:a": {}}}, ` + test.fields + `}`
 		assert.Equal(t, test.want, (&applied.Check{Whole: whole}).OwnsJust([]byte(fields), u), "%s: %s", test.object, test.fields)
@@ -74,8 +77,10 @@ func TestAnApplyThatMetADeletionIsNotRemembered(t *testing.T) {
 	defer streams.Close()
 	w := &applied.Wanted{Resource: objects.Resource{Storage: "configmaps"}, Key: objects.Key{Name: "x"}, Sum: "sum"}
 	for deleted, remembered := range map[bool]bool{false: true, true: false} {
-		a := &ownedApply{client: &Client{core: &core{streams: streams}}, options: writeOptions{fieldManager: "m"}}
-		got := NewUnstructured("ConfigMap", "v1")
+		a := &call{Writer: write.Writer{Core: &core.Core{Streams: streams}}, options: write.Options{FieldManager: "m"}}
+		got := &unstructured.Unstructured{}
+		got.SetAPIVersion("v1")
+		got.SetKind("ConfigMap")
 		got.SetUID("u")
 		got.SetResourceVersion("5")
 		if deleted {
@@ -83,6 +88,6 @@ func TestAnApplyThatMetADeletionIsNotRemembered(t *testing.T) {
 			got.SetDeletionTimestamp(&now)
 		}
 		a.took(w, nil, got, &outcome{})
-		assert.Equal(t, remembered, a.client.core.applied.Marks.At(w, "m", got), "to apply it again is ErrDeleting")
+		assert.Equal(t, remembered, a.Applied.Marks.At(w, "m", got), "to apply it again is ErrDeleting")
 	}
 }

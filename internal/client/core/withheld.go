@@ -1,4 +1,4 @@
-package kates
+package core
 
 import (
 	"encoding/base64"
@@ -21,8 +21,8 @@ const shortestValue = 4
 // discreetly returns an error of a request about a Secret without the Secret's content. Servers
 // and webhooks may quote what they were sent. An error of the server keeps its type, its reason
 // and its code.
-func (o *object) discreetly(err error) error {
-	if o.resource.Group != "" || o.resource.Resource != "secrets" {
+func (o *Subject) discreetly(err error) error {
+	if o.Resource.Group != "" || o.Resource.Resource != "secrets" {
 		return err
 	}
 	hide := o.hider()
@@ -56,10 +56,10 @@ func (e *discreetError) Unwrap() error { return e.answer }
 
 // hider replaces all values of the Secret, and of the patch of it that was sent, in whatever form
 // they are quoted.
-func (o *object) hider() *strings.Replacer {
+func (o *Subject) hider() *strings.Replacer {
 	values := secretValues("", o.Object)
 	var patch any
-	if json.Unmarshal(o.sent, &patch) == nil {
+	if json.Unmarshal(o.Sent, &patch) == nil {
 		values = append(values, secretValues("", patch)...)
 	}
 	var all []string

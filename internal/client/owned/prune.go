@@ -1,4 +1,4 @@
-package kates
+package owned
 
 import (
 	"context"
@@ -7,10 +7,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/client/applied"
+	"github.com/kates-go/kates/internal/client/core"
+	"github.com/kates-go/kates/internal/client/owners"
+	"github.com/kates-go/kates/internal/client/write"
 	"github.com/kates-go/kates/internal/engine/intake"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -20,20 +24,20 @@ const pruneTries = 5
 
 // unwanted is an object that may have to be pruned.
 type unwanted struct {
-	Object
-	resource objects.Resource
+	objects.Object
+	of objects.Resource
 }
 
-func (u unwanted) stored() applied.Key {
-	return applied.Key{Storage: u.resource.Storage, Key: objects.KeyOf(u)}
+func (u unwanted) Stored() applied.Key {
+	return applied.Key{Storage: u.of.Storage, Key: objects.KeyOf(u)}
 }
 
 // prune removes the objects that are no longer wanted.
-func (a *ownedApply) prune(ctx context.Context) {
+func (a *call) prune(ctx context.Context) {
 	var all []unwanted
 	seen := make(map[types.UID]bool) // Existing may hold an object in several forms
 	for _, u := range a.existing(ctx) {
-		isWanted := a.keys[u.stored()] || a.applied[u.GetUID()] || a.unapplied[u.GetName()]
+		isWanted := a.keys[u.Stored()] || a.applied[u.GetUID()] || a.unapplied[u.GetName()]
 		if isWanted || !a.set.Prunable(u) || seen[u.GetUID()] {
 			continue
 		}
@@ -41,7 +45,7 @@ func (a *ownedApply) prune(ctx context.Context) {
 		all = append(all, u)
 	}
 	ends := make([]outcome, len(all))
-	tried := sideBySide(ctx, len(all), func(i int) {
+	tried := write.SideBySide(ctx, len(all), func(i int) {
 		ends[i].err = guard.Call(func() error { return a.remove(ctx, all[i], &ends[i]) })
 	})
 	a.tell(ends)
@@ -52,15 +56,15 @@ func (a *ownedApply) prune(ctx context.Context) {
 }
 
 // existing returns the objects among which to prune.
-func (a *ownedApply) existing(ctx context.Context) (all []unwanted) {
+func (a *call) existing(ctx context.Context) (all []unwanted) {
 	if a.given.Existing != nil {
 		for _, o := range a.given.Existing {
-			mapping, err := a.client.core.kinds.GVK(ctx, a.client.kindOf(o))
+			mapping, err := a.Kinds.GVK(ctx, a.KindOf(o))
 			if err != nil {
 				a.fail(fmt.Errorf("prune %q: %w", o.GetName(), err))
 				continue
 			}
-			r := a.client.resource(ctx, mapping)
+			r := a.Resource(ctx, mapping)
 			a.used = append(a.used, r)
 			all = append(all, unwanted{o, r})
 		}
@@ -79,7 +83,7 @@ func (a *ownedApply) existing(ctx context.Context) (all []unwanted) {
 }
 
 // kinds returns the resources to prune, each stored one once.
-func (a *ownedApply) kinds(ctx context.Context) (all []objects.Resource) {
+func (a *call) kinds(ctx context.Context) (all []objects.Resource) {
 	seen := make(map[string]bool)
 	add := func(r objects.Resource) {
 		if !seen[r.Storage] {
@@ -90,16 +94,16 @@ func (a *ownedApply) kinds(ctx context.Context) (all []objects.Resource) {
 		add(o.Resource)
 	}
 	for _, kind := range a.given.Kinds {
-		mapping, err := a.client.core.kinds.Kind(ctx, kind)
+		mapping, err := a.Kinds.Kind(ctx, kind)
 		if err != nil {
 			a.fail(fmt.Errorf("prune: %w", err))
 			continue
 		}
-		r := a.client.resource(ctx, mapping)
+		r := a.Resource(ctx, mapping)
 		a.used = append(a.used, r)
 		switch {
 		case mapping.Scope.Name() == meta.RESTScopeNameRoot && a.reach() != "":
-			a.fail(fmt.Errorf("prune %s: %w", mapping.Resource.Resource, ErrOwnerScope))
+			a.fail(fmt.Errorf("prune %s: %w", mapping.Resource.Resource, owners.ErrOwnerScope))
 		default:
 			add(r)
 		}
@@ -108,11 +112,11 @@ func (a *ownedApply) kinds(ctx context.Context) (all []objects.Resource) {
 }
 
 // labelled returns the objects of a kind that have the label, from a running watch or the server.
-func (a *ownedApply) labelled(ctx context.Context, r objects.Resource) (all []Object, err error) {
-	if known, ok := a.client.core.streams.List(r, a.reach(), a.set.Selector(), intake.Meta); ok {
+func (a *call) labelled(ctx context.Context, r objects.Resource) (all []objects.Object, err error) {
+	if known, ok := a.Streams.List(r, a.reach(), a.set.Selector(), intake.Meta); ok {
 		return known, nil
 	}
-	listed, err := a.client.listOne(ctx, r, objects.Spec{Namespace: a.reach(), Selection: objects.Selection{Labels: a.set.Selector()}})
+	listed, err := a.List(ctx, r, objects.Spec{Namespace: a.reach(), Selection: objects.Selection{Labels: a.set.Selector()}})
 	for _, u := range listed {
 		all = append(all, u)
 	}
@@ -121,8 +125,8 @@ func (a *ownedApply) labelled(ctx context.Context, r objects.Resource) (all []Ob
 
 // remove deletes an object of the set, or releases it. If the object changes meanwhile, it is
 // checked again.
-func (a *ownedApply) remove(ctx context.Context, u unwanted, end *outcome) error {
-	o := bare(u.resource, objects.KeyOf(u))
+func (a *call) remove(ctx context.Context, u unwanted, end *outcome) error {
+	o := core.Bare(u.of, objects.KeyOf(u))
 	uid := u.GetUID()
 	for try := 1; ; try++ {
 		if a.set.HasOtherOwners(u) {
@@ -131,20 +135,20 @@ func (a *ownedApply) remove(ctx context.Context, u unwanted, end *outcome) error
 		err := a.delete(ctx, o, u)
 		switch {
 		case err == nil:
-			a.client.core.applied.Marks.Forget(u.stored())
-			end.is(pruned, u.resource, u)
+			a.Applied.Marks.Forget(u.Stored())
+			end.is(pruned, u.of, u)
 			return nil
-		case apierrors.IsNotFound(err) && !a.client.core.otherwise(ctx, u.resource, err):
+		case apierrors.IsNotFound(err) && !a.ServedOtherwise(ctx, u.of, err):
 			return nil
 		case !apierrors.IsConflict(err) || try == pruneTries:
 			return err
 		}
-		now, readErr := a.client.core.get(ctx, o)
+		now, readErr := a.Get(ctx, o)
 		switch {
 		case apierrors.IsNotFound(readErr):
 			return nil
 		case readErr != nil:
-			return o.failed(opPrune, readErr)
+			return o.Failed(write.OpPrune, readErr)
 		case now.GetUID() != uid || !a.set.Prunable(now):
 			return nil // it no longer belongs to the set
 		}
@@ -153,36 +157,34 @@ func (a *ownedApply) remove(ctx context.Context, u unwanted, end *outcome) error
 }
 
 // delete deletes the very object and version that was checked.
-func (a *ownedApply) delete(ctx context.Context, o *object, u unwanted) error {
+func (a *call) delete(ctx context.Context, o *core.Subject, u unwanted) error {
 	w := a.options
-	if w.propagation == nil {
+	if w.Propagation == nil {
 		background := metav1.DeletePropagationBackground
-		w.propagation = &background // the default of some old kinds leaves orphans
+		w.Propagation = &background // the default of some old kinds leaves orphans
 	}
 	if uid, version := u.GetUID(), u.GetResourceVersion(); uid != "" {
-		w.uid, w.version = &uid, &version
+		w.UID, w.Version = &uid, &version
 	}
-	return a.client.deleteKnown(ctx, opPrune, o, u.GetUID(), w)
+	return a.DeleteKnown(ctx, write.OpPrune, o, u.GetUID(), w)
 }
 
 // release removes the label and the owner reference from an object that others own too.
-func (a *ownedApply) release(ctx context.Context, o *object, u unwanted, end *outcome) error {
+func (a *call) release(ctx context.Context, o *core.Subject, u unwanted, end *outcome) error {
 	left := false
-	options := about(u, []WriteOption{func(w *writeOptions) {
-		w.dryRun, w.fieldManager = a.options.dryRun, a.options.fieldManager
-	}})
-	_, err := Modify(ctx, a.client, o.Unstructured, func(now *Unstructured) error {
+	options := write.Options{DryRun: a.options.DryRun, FieldManager: a.options.FieldManager}.About(u)
+	_, err := write.Modify(ctx, a.Writer, o.Unstructured, func(now *unstructured.Unstructured) error {
 		if left = a.set.Prunable(now) && a.set.HasOtherOwners(now); left {
 			a.set.Release(now)
 		}
 		return nil
-	}, options...)
+	}, options)
 	switch {
-	case IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		return nil
 	case err == nil && left:
-		a.client.core.applied.Marks.Forget(u.stored())
-		end.is(released, u.resource, u)
+		a.Applied.Marks.Forget(u.Stored())
+		end.is(released, u.of, u)
 	}
 	return err
 }

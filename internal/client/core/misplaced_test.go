@@ -1,4 +1,4 @@
-package kates
+package core
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
 )
 
 // TestAnAnswerThatIsAboutTheContentHasNothingLookedUp: tenants can cause such answers all the time.
@@ -18,11 +19,11 @@ func TestAnAnswerThatIsAboutTheContentHasNothingLookedUp(t *testing.T) {
 		`the API version in the data (a/v1) does not match the expected API version (a/v2)`:    true,
 		`Unable to find "things" that match label selector "", field selector "a": no support`: false,
 	} {
-		assert.Equal(t, want, misplaced(apierrors.NewBadRequest(message)), message)
+		assert.Equal(t, want, Misplaced(apierrors.NewBadRequest(message)), message)
 	}
-	assert.True(t, misplaced(apierrors.NewMethodNotSupported(things, "patch")))
-	assert.False(t, misplaced(apierrors.NewNotFound(things, "x")))
-	assert.False(t, misplaced(apierrors.NewForbidden(things, "x", errors.New("no"))))
-	assert.False(t, misplaced(errors.New("x")))
-	assert.False(t, misplaced(nil))
+	assert.True(t, Misplaced(apierrors.NewMethodNotSupported(things, "patch")))
+	assert.False(t, Misplaced(apierrors.NewNotFound(things, "x")))
+	assert.False(t, Misplaced(apierrors.NewForbidden(things, "x", errors.New("no"))))
+	assert.False(t, Misplaced(errors.New("x")))
+	assert.False(t, Misplaced(nil))
 }

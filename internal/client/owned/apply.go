@@ -1,4 +1,4 @@
-package kates
+package owned
 
 import (
 	"context"
@@ -11,12 +11,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/applied"
+	"github.com/kates-go/kates/internal/client/core"
 	"github.com/kates-go/kates/internal/client/owners"
+	"github.com/kates-go/kates/internal/client/patch"
+	"github.com/kates-go/kates/internal/client/write"
 	"github.com/kates-go/kates/internal/engine/intake"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -25,21 +27,21 @@ import (
 const applyTries = 4
 
 // apply applies one object that may not be as it is wanted.
-func (a *ownedApply) apply(ctx context.Context, w *applied.Wanted, end *outcome) error {
+func (a *call) apply(ctx context.Context, w *applied.Wanted, end *outcome) error {
 	if err := a.set.Make(w); err != nil {
-		return bare(w.Resource, w.Key).failed(opApply, err)
+		return core.Bare(w.Resource, w.Key).Failed(write.OpApply, err)
 	}
-	o := &object{Unstructured: w.Object, resource: w.Resource, plain: w.Plain}
+	o := &core.Subject{Unstructured: w.Object, Resource: w.Resource, Plain: w.Plain}
 	live, asked, err := a.live(ctx, o, false)
 	for try := 1; ; try++ {
 		if err == nil {
 			err = a.set.MayApply(live)
 		}
 		if err != nil {
-			return o.failed(opApply, err)
+			return o.Failed(write.OpApply, err)
 		}
 		if asked && live != nil && (a.marked(w, live) || a.holds(ctx, w, live, live)) {
-			end.is(unchanged, o.resource, live)
+			end.is(unchanged, o.Resource, live)
 			return nil
 		}
 		got, again, failed := a.send(ctx, o, live)
@@ -59,13 +61,13 @@ func (a *ownedApply) apply(ctx context.Context, w *applied.Wanted, end *outcome)
 
 // live returns the object as it is now, at least its metadata, nil if there is none. Asked: the
 // server was asked for it.
-func (a *ownedApply) live(ctx context.Context, o *object, ask bool) (live Object, asked bool, err error) {
-	if !ask {
-		if live, known := a.client.core.server.shown(o); known {
+func (a *call) live(ctx context.Context, o *core.Subject, ask bool) (live objects.Object, asked bool, err error) {
+	if !ask && a.Fake == nil {
+		if live, known := a.Streams.Lookup(o.Resource, o.Key(), intake.Meta); known {
 			return live, false, nil
 		}
 	}
-	got, err := a.client.core.get(ctx, o)
+	got, err := a.Get(ctx, o)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, true, nil
@@ -76,26 +78,30 @@ func (a *ownedApply) live(ctx context.Context, o *object, ask bool) (live Object
 }
 
 // send applies the object. Again: another object may have taken its name, or may exist by now.
-func (a *ownedApply) send(ctx context.Context, o *object, live Object) (got *Unstructured, again bool, err error) {
-	w, sent := a.options, &object{Unstructured: o.DeepCopy(), resource: o.resource, plain: o.plain}
+func (a *call) send(ctx context.Context, o *core.Subject, live objects.Object) (got *unstructured.Unstructured, again bool, err error) {
+	w, sent := a.options, &core.Subject{Unstructured: o.DeepCopy(), Resource: o.Resource, Plain: o.Plain}
 	if live == nil {
-		w.force, sent.plain = false, nil // if one exists after all, it loses no fields
+		w.Force, sent.Plain = false, nil // if one exists after all, it loses no fields
 	} else if uid := live.GetUID(); uid != "" {
 		sent.SetUID(uid)
-		w.uid = &uid
+		w.UID = &uid
 	}
 	var created bool
-	put := func(o *object, w writeOptions) (r reply, err error) {
-		r, created, err = a.client.core.server.applyOwned(ctx, a, o, w, live)
+	put := func(o *core.Subject, w write.Options) (r write.Reply, err error) {
+		if a.Fake != nil {
+			created = true // else the merge fails
+			return a.merge(ctx, o, w, live)
+		}
+		r, created, err = a.SendApply(ctx, o, w)
 		return r, err
 	}
-	got, err = a.client.do(ctx, opApply, sent, w, put)
+	got, err = a.Do(ctx, write.OpApply, sent, w, put)
 	if err != nil {
 		again = apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || apierrors.IsInvalid(err)
 		return nil, again, err
 	}
 	if live == nil && !created && !a.set.Adopt && a.belongedToOthers(ctx, o, got) {
-		return nil, false, errors.Join(o.failed(opApply, ErrNotOwned), a.withdraw(ctx, o, got))
+		return nil, false, errors.Join(o.Failed(write.OpApply, applied.ErrNotOwned), a.withdraw(ctx, o, got))
 	}
 	return got, false, nil
 }
@@ -104,11 +110,11 @@ func (a *ownedApply) send(ctx context.Context, o *object, live Object) (got *Uns
 // and did not belong to this set. It asks the server's history, which covers some minutes. If the
 // history does not go back that far, this apply has changed nothing: the object was applied long
 // ago.
-func (a *ownedApply) belongedToOthers(ctx context.Context, o *object, got *Unstructured) bool {
+func (a *call) belongedToOthers(ctx context.Context, o *core.Subject, got *unstructured.Unstructured) bool {
 	version, err := strconv.ParseUint(got.GetResourceVersion(), 10, 64)
 	var list *unstructured.UnstructuredList
 	if err == nil {
-		list, err = a.client.core.at(o).List(ctx, metav1.ListOptions{
+		list, err = a.At(o).List(ctx, metav1.ListOptions{
 			FieldSelector:   "metadata.name=" + o.GetName(),
 			ResourceVersion: strconv.FormatUint(version-1, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 		})
@@ -117,21 +123,21 @@ func (a *ownedApply) belongedToOthers(ctx context.Context, o *object, got *Unstr
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		return false
 	case err != nil: // the managed fields tell who has written to it
-		return !onlyBy(got, a.options.fieldManager) || len(got.GetOwnerReferences()) > len(o.GetOwnerReferences())
+		return !onlyBy(got, a.options.FieldManager) || len(got.GetOwnerReferences()) > len(o.GetOwnerReferences())
 	}
-	return slices.ContainsFunc(list.Items, func(was Unstructured) bool {
+	return slices.ContainsFunc(list.Items, func(was unstructured.Unstructured) bool {
 		return was.GetUID() == got.GetUID() && !a.set.Ours(&was)
 	})
 }
 
 // withdraw takes back an apply to an object that somebody else created a moment ago. It was
 // applied without force, so none of the other's fields were changed.
-func (a *ownedApply) withdraw(ctx context.Context, o *object, got *Unstructured) error {
-	empty, uid, w := bare(o.resource, o.key()), got.GetUID(), a.options
+func (a *call) withdraw(ctx context.Context, o *core.Subject, got *unstructured.Unstructured) error {
+	empty, uid, w := core.Bare(o.Resource, o.Key()), got.GetUID(), a.options
 	empty.SetUID(uid)
-	w.uid, w.force = &uid, false
-	_, err := a.client.do(ctx, opWithdraw, empty, w, func(o *object, w writeOptions) (reply, error) {
-		r, _, err := a.client.applied(ctx, o, w)
+	w.UID, w.Force = &uid, false
+	_, err := a.Do(ctx, write.OpWithdraw, empty, w, func(o *core.Subject, w write.Options) (write.Reply, error) {
+		r, _, err := a.SendApply(ctx, o, w)
 		return r, err
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -140,60 +146,43 @@ func (a *ownedApply) withdraw(ctx context.Context, o *object, got *Unstructured)
 	return err
 }
 
-// applied sends one server-side apply. Created: the object certainly did not exist before.
-func (c *Client) applied(ctx context.Context, o *object, w writeOptions) (r reply, created bool, err error) {
-	data, err := jsonform.Encode(o.Unstructured)
-	if err != nil {
-		return reply{}, false, err
-	}
-	var got *Unstructured
-	err = o.overwriting(w, func(w writeOptions) (err error) {
-		got, created, err = c.core.server.Apply(ctx, o.address(), data, w.patch(types.ApplyPatchType))
-		return err
-	})
-	if err != nil {
-		return reply{}, false, c.patchError(ctx, o, w, types.ApplyPatchType, err)
-	}
-	return c.answered(opApply, got), created, nil
-}
-
 // onlyBy reports whether nobody but the manager has written to an object.
-func onlyBy(o *Unstructured, manager string) bool {
+func onlyBy(o *unstructured.Unstructured, manager string) bool {
 	return !slices.ContainsFunc(o.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager != manager
 	})
 }
 
 // merge replaces server-side apply on a fake.
-func (a *ownedApply) merge(ctx context.Context, o *object, w writeOptions, live Object) (reply, error) {
-	in := a.client.core.at(o)
-	there, ok := live.(*Unstructured)
+func (a *call) merge(ctx context.Context, o *core.Subject, w write.Options, live objects.Object) (write.Reply, error) {
+	in := a.At(o)
+	there, ok := live.(*unstructured.Unstructured)
 	if !ok {
-		got, err := in.Create(ctx, o.Unstructured, w.create())
+		got, err := in.Create(ctx, o.Unstructured, w.ForCreate())
 		if err != nil {
-			return reply{}, err
+			return write.Reply{}, err
 		}
-		return a.client.answered(opCreate, got), nil
+		return a.Answered(write.OpCreate, got), nil
 	}
 	next := there.DeepCopy()
-	MergeUpdate(next, o.Unstructured)
+	patch.MergeUpdate(next, o.Unstructured)
 	next.SetOwnerReferences(there.GetOwnerReferences())
 	for _, reference := range o.GetOwnerReferences() {
 		owners.Put(next, reference)
 	}
 	if reflect.DeepEqual(next.Object, there.Object) {
-		return reply{object: there, unsent: true}, nil
+		return write.Reply{Got: there, Unsent: true}, nil
 	}
-	got, err := in.Update(ctx, next, w.update())
+	got, err := in.Update(ctx, next, w.ForUpdate())
 	if err != nil {
-		return reply{}, err
+		return write.Reply{}, err
 	}
-	return a.client.answered(opUpdate, got), nil
+	return a.Answered(write.OpUpdate, got), nil
 }
 
 // knownUnchanged returns the object if applying it again certainly changes nothing.
-func (a *ownedApply) knownUnchanged(ctx context.Context, w *applied.Wanted) (Object, bool) {
-	streams := a.client.core.streams
+func (a *call) knownUnchanged(ctx context.Context, w *applied.Wanted) (objects.Object, bool) {
+	streams := a.Streams
 	known, _ := streams.Lookup(w.Resource, w.Key, intake.Version)
 	switch {
 	case known == nil:
@@ -218,19 +207,18 @@ func (a *ownedApply) knownUnchanged(ctx context.Context, w *applied.Wanted) (Obj
 }
 
 // marked reports whether the object is at the version at which it was applied.
-func (a *ownedApply) marked(w *applied.Wanted, now Object) bool {
-	return a.client.core.applied.Marks.At(w, a.options.fieldManager, now)
+func (a *call) marked(w *applied.Wanted, now objects.Object) bool {
+	return a.Applied.Marks.At(w, a.options.FieldManager, now)
 }
 
 // mark remembers that w is applied in this version of the object.
-func (a *ownedApply) mark(w *applied.Wanted, now metav1.Object) {
-	core := a.client.core
-	core.applied.Marks.Put(core.streams, w, a.options.fieldManager, now.GetUID(), now.GetResourceVersion())
+func (a *call) mark(w *applied.Wanted, now metav1.Object) {
+	a.Applied.Marks.Put(a.Streams, w, a.options.FieldManager, now.GetUID(), now.GetResourceVersion())
 }
 
 // fullest returns as much of an object as the watches have at its version. A watch of metadata
 // has little; another one may have more.
-func (a *ownedApply) fullest(w *applied.Wanted, now Object) Object {
+func (a *call) fullest(w *applied.Wanted, now objects.Object) objects.Object {
 	if _, less := now.(*metav1.PartialObjectMetadata); !less {
 		return now
 	}
@@ -241,8 +229,8 @@ func (a *ownedApply) fullest(w *applied.Wanted, now Object) Object {
 }
 
 // knownAt returns the object as some watch has it, nil if none has it at that version.
-func (a *ownedApply) knownAt(w *applied.Wanted, version string) Object {
-	known, _ := a.client.core.streams.Lookup(w.Resource, w.Key, intake.Known)
+func (a *call) knownAt(w *applied.Wanted, version string) objects.Object {
+	known, _ := a.Streams.Lookup(w.Resource, w.Key, intake.Known)
 	if known == nil || known.GetResourceVersion() != version {
 		return nil
 	}
@@ -251,8 +239,8 @@ func (a *ownedApply) knownAt(w *applied.Wanted, version string) Object {
 
 // holds reports whether an object that has its managedFields is as it is applied. Whole is as
 // much of it as is known.
-func (a *ownedApply) holds(ctx context.Context, w *applied.Wanted, now, whole Object) bool {
-	fields := applied.FieldsOf(a.options.fieldManager, now.GetManagedFields())
+func (a *call) holds(ctx context.Context, w *applied.Wanted, now, whole objects.Object) bool {
+	fields := applied.FieldsOf(a.options.FieldManager, now.GetManagedFields())
 	if !a.set.Says(w, now) || !a.owns(ctx, w, fields, whole) {
 		return false
 	}
@@ -262,16 +250,15 @@ func (a *ownedApply) holds(ctx context.Context, w *applied.Wanted, now, whole Ob
 
 // entry returns which fields of an object this manager has applied, if a stream of a Go type has
 // read that.
-func (a *ownedApply) entry(known Object) (e applied.Entry, read bool) {
-	core := a.client.core
-	if a.options.fieldManager != managerOr(core.fieldManager) {
+func (a *call) entry(known objects.Object) (e applied.Entry, read bool) {
+	if a.options.FieldManager != write.ManagerOr(a.FieldManager) {
 		return e, false
 	}
-	return core.applied.Entries.Of(known)
+	return a.Applied.Entries.Of(known)
 }
 
 // ownsAsShown reports whether an object, with this entry of its manager, is as it is applied.
-func (a *ownedApply) ownsAsShown(ctx context.Context, w *applied.Wanted, e applied.Entry, now Object) bool {
+func (a *call) ownsAsShown(ctx context.Context, w *applied.Wanted, e applied.Entry, now objects.Object) bool {
 	now = a.fullest(w, now)
 	if a.set.Make(w) != nil || !a.check(ctx, w, now).OwnsEntry(e, w.Object) {
 		return false
@@ -282,25 +269,24 @@ func (a *ownedApply) ownsAsShown(ctx context.Context, w *applied.Wanted, e appli
 
 // owns reports whether fields are exactly those of what is applied, and the object still has it,
 // in its order. Now is as much of the object as is known, or nil.
-func (a *ownedApply) owns(ctx context.Context, w *applied.Wanted, fields []byte, now Object) bool {
+func (a *call) owns(ctx context.Context, w *applied.Wanted, fields []byte, now objects.Object) bool {
 	return a.set.Make(w) == nil && a.check(ctx, w, now).OwnsJust(fields, w.Object)
 }
 
 // check compares what is applied with an object that is shown, or nil.
-func (a *ownedApply) check(ctx context.Context, w *applied.Wanted, now Object) *applied.Check {
-	core := a.client.core
+func (a *call) check(ctx context.Context, w *applied.Wanted, now objects.Object) *applied.Check {
 	check := &applied.Check{
-		Owners: w.Owners, Type: core.scheme.AllKnownTypes()[w.Resource.Kind],
+		Owners: w.Owners, Type: a.Scheme.AllKnownTypes()[w.Resource.Kind],
 		Detail: a.set.DetailOf(w.Resource.Kind, now), AsGiven: now != nil && applied.HasValues(w.Given, now),
 		Whole: func(path fieldpath.Path, part any) bool {
-			return core.kinds.Whole(ctx, w.Resource.Kind, path, part)
+			return a.Kinds.Whole(ctx, w.Resource.Kind, path, part)
 		},
-		Shown: sync.OnceValue(func() map[string]any { return jsonform.Normalized(core.scheme, w.Resource.Kind, w.Object.Object) }),
+		Shown: sync.OnceValue(func() map[string]any { return jsonform.Normalized(a.Scheme, w.Resource.Kind, w.Object.Object) }),
 		Live: sync.OnceValue(func() map[string]any {
-			if u, ok := now.(*Unstructured); ok {
+			if u, ok := now.(*unstructured.Unstructured); ok {
 				return u.Object
 			}
-			u, err := jsonform.ToUnstructured(core.scheme, now)
+			u, err := jsonform.ToUnstructured(a.Scheme, now)
 			if err != nil {
 				return nil // nothing is known of it
 			}
@@ -315,10 +301,9 @@ func (a *ownedApply) check(ctx context.Context, w *applied.Wanted, now Object) *
 
 // recalls reports whether a list of metadata shows that the object is as it is applied. It may
 // make that list.
-func (a *ownedApply) recalls(ctx context.Context, w *applied.Wanted, now Object) bool {
-	core := a.client.core
+func (a *call) recalls(ctx context.Context, w *applied.Wanted, now objects.Object) bool {
 	of := applied.Recollectable{
-		Storage: w.Resource.Storage, Manager: a.options.fieldManager, Label: a.set.Label, Set: a.given.Name,
+		Storage: w.Resource.Storage, Manager: a.options.FieldManager, Label: a.set.Label, Set: a.given.Name,
 	}
 	r := a.recollection(ctx, of, w)
 	if r != nil && apierrors.IsForbidden(r.Err()) && w.Key.Namespace != "" {
@@ -328,34 +313,33 @@ func (a *ownedApply) recalls(ctx context.Context, w *applied.Wanted, now Object)
 	if r == nil || r.Err() != nil {
 		return false
 	}
-	o, ok := core.applied.Recollections.Take(r, w.Key, now)
+	o, ok := a.Applied.Recollections.Take(r, w.Key, now)
 	if !ok || o.Sum != w.Sum || !a.owns(ctx, w, o.Fields, a.knownAt(w, o.RV)) {
 		return false
 	}
-	core.applied.Marks.Put(core.streams, w, a.options.fieldManager, o.UID, o.RV)
+	a.Applied.Marks.Put(a.Streams, w, a.options.FieldManager, o.UID, o.RV)
 	return true
 }
 
 // recollection returns a list of metadata, or makes it if that saves requests.
-func (a *ownedApply) recollection(ctx context.Context, of applied.Recollectable, w *applied.Wanted) *applied.Recollection {
-	core := a.client.core
-	known := func() int { return core.applied.Marks.Count(of.Storage) }
+func (a *call) recollection(ctx context.Context, of applied.Recollectable, w *applied.Wanted) *applied.Recollection {
+	known := func() int { return a.Applied.Marks.Count(of.Storage) }
 	list := func(ctx context.Context) (map[objects.Key]applied.Recalled, error) {
-		source := core.server.Source(w.Resource, of.Namespace, objects.Metadata)
-		return applied.List(ctx, of, a.set.Annotation, pageSize, source.ListItems)
+		source := a.Server.Source(w.Resource, of.Namespace, objects.Metadata)
+		return applied.List(ctx, of, a.set.Annotation, core.PageSize, source.ListItems)
 	}
-	return core.applied.Recollections.Of(ctx, of, known, list)
+	return a.Applied.Recollections.Of(ctx, of, known, list)
 }
 
 // took takes in the answer to an apply.
-func (a *ownedApply) took(w *applied.Wanted, live Object, got *Unstructured, end *outcome) {
+func (a *call) took(w *applied.Wanted, live objects.Object, got *unstructured.Unstructured, end *outcome) {
 	end.is(changed, w.Resource, got)
-	same, _ := live.(*Unstructured)
+	same, _ := live.(*unstructured.Unstructured)
 	if same == got ||
 		live != nil && live.GetResourceVersion() != "" && live.GetResourceVersion() == got.GetResourceVersion() {
 		end.fate = unchanged
 	}
-	if a.options.dryRun == nil && got.GetDeletionTimestamp() == nil { // else an apply fails
+	if a.options.DryRun == nil && got.GetDeletionTimestamp() == nil { // else an apply fails
 		a.mark(w, got)
 	}
 }

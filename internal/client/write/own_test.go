@@ -1,15 +1,16 @@
-package kates
+package write
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // terminating returns a Pod with which the server answers a write.
-func terminating(grace int64, finalizers ...string) *Unstructured {
-	u := &Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod"}}
+func terminating(grace int64, finalizers ...string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod"}}
 	now := metav1.Now()
 	u.SetName("x")
 	u.SetUID("u")
@@ -24,7 +25,7 @@ func TestG4AnAnswerToADeletionSaysWhetherTheObjectIsGone(t *testing.T) {
 	background := metav1.DeletionPropagation(metav1.DeletePropagationBackground)
 	foreground := metav1.DeletionPropagation(metav1.DeletePropagationForeground)
 	for name, c := range map[string]struct {
-		answer      *Unstructured
+		answer      *unstructured.Unstructured
 		propagation *metav1.DeletionPropagation
 		gone        bool
 	}{
@@ -39,7 +40,7 @@ func TestG4AnAnswerToADeletionSaysWhetherTheObjectIsGone(t *testing.T) {
 		"a grace period, in the background":                    {terminating(30, metav1.FinalizerDeleteDependents), &background, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := written(opDelete, c.answer, removedBy(metav1.DeleteOptions{PropagationPolicy: c.propagation})...)
+			w := written(OpDelete, c.answer, removedBy(metav1.DeleteOptions{PropagationPolicy: c.propagation})...)
 			assert.Equal(t, c.gone, w.Object == nil)
 			assert.Equal(t, "7", w.Version)
 		})

@@ -1,4 +1,4 @@
-package kates
+package write
 
 import (
 	"cmp"
@@ -8,9 +8,12 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kates-go/kates/internal/base/jsonform"
+	"github.com/kates-go/kates/internal/client/core"
+	"github.com/kates-go/kates/internal/client/patch"
 	"github.com/kates-go/kates/internal/client/wire"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -18,56 +21,49 @@ import (
 // upsertBackoff paces the retries of conflicts.
 var upsertBackoff = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: time.Second}
 
-// Upsert creates the object that the resource names, or updates it from the source: it adds the
-// source's labels and annotations, and replaces each top-level section that the source has
-// (spec, data, rules, …, but not the status). See [MergeUpdate]. If the resource is nil, the
-// source is the resource. Conflicts with other writers are retried, with backoff, on the newest
-// version of the object. If an untyped watch of the client shows that nothing would change, or one
-// of the source's Go type, nothing is sent, and the known object is the result. Defaults count: a
-// section that the server has filled in is not that of the source. See [Client.Create] for what
-// holds for every write.
-func (c *Client) Upsert(ctx context.Context, resource, source, target any, opts ...WriteOption) error {
+// Upsert creates the object that the resource names, or updates it from the source.
+func (c Writer) Upsert(ctx context.Context, resource, source, target any, w Options) error {
 	if isNil(resource) {
 		resource = source
 	}
-	from, err := jsonform.ToUnstructured(c.core.scheme, source)
+	from, err := jsonform.ToUnstructured(c.Scheme, source)
 	if err != nil {
 		return fmt.Errorf("upsert: the source: %w", err)
 	}
-	return c.send(ctx, opUpsert, resource, target, opts, func(o *object, w writeOptions) (reply, error) {
-		err := cmp.Or(c.fitsTarget(target, o.resource.Kind), c.checkWhole(o, o.Unstructured), c.checkWhole(o, from))
+	return c.send(ctx, OpUpsert, resource, target, w, func(o *core.Subject, w Options) (Reply, error) {
+		err := cmp.Or(c.FitsTarget(target, o.Resource.Kind), c.CheckWhole(o, o.Unstructured), c.CheckWhole(o, from))
 		if err != nil {
-			return reply{}, err
+			return Reply{}, err
 		}
 		o.Unstructured = o.DeepCopy()
-		MergeUpdate(o.Unstructured, from)
+		patch.MergeUpdate(o.Unstructured, from)
 		if known := c.upserted(o, from, reflect.TypeOf(source), w); known != nil {
-			return reply{object: known, unsent: true}, nil
+			return Reply{Got: known, Unsent: true}, nil
 		}
 		got, err := c.upsert(ctx, o, from, w)
 		if err != nil {
-			return reply{}, err
+			return Reply{}, err
 		}
-		return c.answered(opUpsert, got), nil
+		return c.Answered(OpUpsert, got), nil
 	})
 }
 
 // upserted returns the object as the client knows it, if an upsert would change nothing of it. It
 // returns nil if something may change, or if the server is to be asked.
-func (c *Client) upserted(o *object, from *Unstructured, source reflect.Type, w writeOptions) *Unstructured {
-	goType, _ := wire.TypeOf(c.core.scheme, o.resource.Kind)
+func (c Writer) upserted(o *core.Subject, from *unstructured.Unstructured, source reflect.Type, w Options) *unstructured.Unstructured {
+	goType, _ := wire.TypeOf(c.Scheme, o.Resource.Kind)
 	known := c.newest(&modification{object: o, options: w, shows: func(o objects.Object) bool {
 		// An older Go type lacks fields that the server has, and an untyped source removes.
 		return goType != nil && reflect.TypeOf(o) == reflect.PointerTo(goType) && source == reflect.PointerTo(goType)
 	}}).object
 	version := o.GetResourceVersion()
-	if w.asks || known == nil || version != "" && version != known.GetResourceVersion() {
+	if w.Asks || known == nil || version != "" && version != known.GetResourceVersion() {
 		return nil
 	}
 	is, wanted := known.DeepCopy(), o.DeepCopy() // an object with a version is sent as it is
 	if version == "" {
 		wanted = known.DeepCopy()
-		MergeUpdate(wanted, from)
+		patch.MergeUpdate(wanted, from)
 	}
 	is.SetManagedFields(nil) // not each watch has them
 	wanted.SetManagedFields(nil)
@@ -78,27 +74,27 @@ func (c *Client) upserted(o *object, from *Unstructured, source reflect.Type, w 
 }
 
 // upsert sends the object, which the source was merged into.
-func (c *Client) upsert(ctx context.Context, o *object, from *Unstructured, w writeOptions) (got *Unstructured, err error) {
+func (c Writer) upsert(ctx context.Context, o *core.Subject, from *unstructured.Unstructured, w Options) (got *unstructured.Unstructured, err error) {
 	next := o.DeepCopy() // the next try; without a version, the server's object is read first
 	last := error(nil)
 	err = wait.ExponentialBackoffWithContext(ctx, upsertBackoff, func(ctx context.Context) (bool, error) {
 		if next.GetResourceVersion() == "" {
-			stored, err := c.core.get(ctx, bare(o.resource, o.key())) // a kind that has moved is found again by do
+			stored, err := c.Get(ctx, core.Bare(o.Resource, o.Key())) // a kind that has moved is found again by do
 			switch {
-			case apierrors.IsNotFound(err) && !misplaced(err):
+			case apierrors.IsNotFound(err) && !core.Misplaced(err):
 				fresh := o.DeepCopy()
 				fresh.SetUID("")
 				fresh.SetResourceVersion("")
-				got, last = c.core.at(o).Create(ctx, fresh, w.create())
+				got, last = c.At(o).Create(ctx, fresh, w.ForCreate())
 				return retryable(last)
 			case err != nil:
 				return false, err
 			}
 			next = stored
-			MergeUpdate(next, from)
+			patch.MergeUpdate(next, from)
 		}
-		got, last = c.core.at(o).Update(ctx, next, w.update())
-		next = &Unstructured{} // after a failure the next try reads the server's
+		got, last = c.At(o).Update(ctx, next, w.ForUpdate())
+		next = &unstructured.Unstructured{} // after a failure the next try reads the server's
 		next.SetGroupVersionKind(o.GroupVersionKind())
 		return retryable(last)
 	})
@@ -110,8 +106,20 @@ func (c *Client) upsert(ctx context.Context, o *object, from *Unstructured, w wr
 
 // retryable ends the retries of an upsert, unless another writer was faster.
 func retryable(err error) (bool, error) {
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) && !misplaced(err) {
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) && !core.Misplaced(err) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// isNil reports whether v is nil, or a nil pointer or map in an interface.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Interface:
+		return r.IsNil()
+	}
+	return false
 }

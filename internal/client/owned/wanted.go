@@ -1,14 +1,17 @@
-package kates
+package owned
 
 import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/applied"
+	"github.com/kates-go/kates/internal/client/core"
+	"github.com/kates-go/kates/internal/client/write"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -26,15 +29,17 @@ const (
 // outcome is what one object of a set adds to the result.
 type outcome struct {
 	fate fate
-	of   ObjectReference
+	of   corev1.ObjectReference
 	err  error
 }
 
-func (end *outcome) is(f fate, r objects.Resource, o Object) { end.fate, end.of = f, referenceOf(r, o) }
+func (end *outcome) is(f fate, r objects.Resource, o objects.Object) {
+	end.fate, end.of = f, referenceOf(r, o)
+}
 
 // tell takes outcomes into the result, in their order.
-func (a *ownedApply) tell(ends []outcome) {
-	into := map[fate]*[]ObjectReference{
+func (a *call) tell(ends []outcome) {
+	into := map[fate]*[]corev1.ObjectReference{
 		changed: &a.result.Applied, unchanged: &a.result.Unchanged,
 		pruned: &a.result.Pruned, released: &a.result.Released,
 	}
@@ -48,20 +53,20 @@ func (a *ownedApply) tell(ends []outcome) {
 
 // applyAll applies the wanted objects, stage by stage. It returns how many it has not tried,
 // because ctx has ended.
-func (a *ownedApply) applyAll(ctx context.Context) (untried int) {
+func (a *call) applyAll(ctx context.Context) (untried int) {
 	ends, tried, from := make([]outcome, len(a.wanted)), 0, 0
 	for _, to := range a.stages() {
 		var open []int // what may have to be applied
 		for ; from < to && ctx.Err() == nil; from++ {
 			w := a.wanted[from]
-			if known, ok := a.knownUnchanged(ctx, w); ok && !a.options.asks {
+			if known, ok := a.knownUnchanged(ctx, w); ok && !a.options.Asks {
 				ends[from].is(unchanged, w.Resource, known)
 				tried++
 			} else {
 				open = append(open, from)
 			}
 		}
-		tried += sideBySide(ctx, len(open), func(i int) {
+		tried += write.SideBySide(ctx, len(open), func(i int) {
 			end := &ends[open[i]]
 			end.err = guard.Call(func() error { return a.apply(ctx, a.wanted[open[i]], end) })
 		})
@@ -94,7 +99,7 @@ var foundations = map[schema.GroupKind]bool{
 
 // stages returns where each stage of the wanted objects ends. Objects of a stage are applied side
 // by side. A stage begins when the one before it is done.
-func (a *ownedApply) stages() (ends []int) {
+func (a *call) stages() (ends []int) {
 	kind := func(i int) schema.GroupKind { return a.wanted[i].Resource.Kind.GroupKind() }
 	for i := 1; i < len(a.wanted); i++ {
 		last, next := kind(i-1), kind(i)
@@ -107,26 +112,26 @@ func (a *ownedApply) stages() (ends []int) {
 
 // want takes in one object of the set. An object that its owner may not own is reported, but does
 // not make the wanted objects uncertain: its error is not returned.
-func (a *ownedApply) want(ctx context.Context, given Object) error {
+func (a *call) want(ctx context.Context, given objects.Object) error {
 	if _, err := jsonform.Dereference(given); err != nil {
 		return err
 	}
-	kind := a.client.kindOf(given)
-	if err := kindless(given, kind); err != nil {
+	kind := a.KindOf(given)
+	if err := core.Kindless(given, kind); err != nil {
 		return err
 	}
-	mapping, err := a.client.core.kinds.GVK(ctx, kind)
+	mapping, err := a.Kinds.GVK(ctx, kind)
 	if err != nil {
 		return err
 	}
-	w := &applied.Wanted{Given: given, Resource: a.client.resource(ctx, mapping)}
+	w := &applied.Wanted{Given: given, Resource: a.Resource(ctx, mapping)}
 	a.used = append(a.used, w.Resource)
 	w.Key = objects.Key{Namespace: a.namespaceOf(w), Name: given.GetName()}
-	o := bare(w.Resource, w.Key)
-	if err := o.named(); err != nil {
+	o := core.Bare(w.Resource, w.Key)
+	if err := o.CheckName(); err != nil {
 		return err
 	}
-	if !a.given.Remote && w.Stored() == a.owner.stored() {
+	if !a.given.Remote && w.Stored() == a.owner.Stored() {
 		return fmt.Errorf("%s is the owner itself", a.owner)
 	}
 	if a.keys[w.Stored()] {
@@ -135,7 +140,7 @@ func (a *ownedApply) want(ctx context.Context, given Object) error {
 	a.keys[w.Stored()] = true
 	if err := a.set.Refer(w); err != nil {
 		a.unapplied[w.Key.Name] = true
-		a.fail(o.failed(opApply, err))
+		a.fail(o.Failed(write.OpApply, err))
 		return nil
 	}
 	a.wanted = append(a.wanted, w)
@@ -143,7 +148,7 @@ func (a *ownedApply) want(ctx context.Context, given Object) error {
 }
 
 // namespaceOf is the namespace of an object: its own, that of the owner, or the client's default.
-func (a *ownedApply) namespaceOf(w *applied.Wanted) string {
+func (a *call) namespaceOf(w *applied.Wanted) string {
 	switch {
 	case !w.Resource.Namespaced:
 		return ""
@@ -152,5 +157,5 @@ func (a *ownedApply) namespaceOf(w *applied.Wanted) string {
 	case a.owner.GetNamespace() != "":
 		return a.owner.GetNamespace()
 	}
-	return a.client.core.namespace
+	return a.Namespace
 }
