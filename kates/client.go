@@ -142,14 +142,13 @@ func NewClientFromDynamic(
 	}
 	bare := watchlist.DoesClientNotSupportWatchListSemantics(dyn) // only a fake says so
 	s.streams.StreamLists = s.streams.StreamLists && !bare
-	requests := wire.Dynamic{Client: dyn}
 	c := &shared{
-		Core:   core.Core{Dynamic: dyn, Server: requests, Kinds: kinds.New(mapper, nil, clock.RealClock{})},
+		Core:   core.Core{Dynamic: dyn, Server: wire.Dynamic{Client: dyn}, Kinds: kinds.New(mapper, nil, clock.RealClock{})},
 		leases: leases{client: dyn, server: rand.Text()}, untyped: true,
 	}
 	if bare {
 		c.Fake = fake.New(dyn)
-		c.Server = fake.Requests{Dynamic: requests, Versions: c.Fake}
+		c.Server = c.Fake
 	}
 	return s.client(c), nil
 }

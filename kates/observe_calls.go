@@ -12,25 +12,10 @@ func (o *observers) call(ctx context.Context, c keyed.Call) (context.Context, fu
 		return ctx, func(keyed.Result) {}
 	}
 	info := CallInfo{Loop: c.Loop, Key: c.Key, ID: c.ID, Attempt: c.Attempt, Queued: c.Queued}
-	var ends []func(CallResult)
-	for _, one := range o.all {
-		o.tell("Observer.Call", func() {
-			inner, end := one.Call(ctx, info)
-			if inner != nil {
-				ctx = inner
-			}
-			if end != nil {
-				ends = append(ends, end)
-			}
-		})
-	}
-	return ctx, func(r keyed.Result) {
-		result := CallResult{Outcome: CallOutcome(r.Ended), Err: r.Err, Duration: r.Duration}
-		for i := range ends {
-			end := ends[len(ends)-1-i] // the innermost first
-			o.tell("what Observer.Call has returned", func() { end(result) })
-		}
-	}
+	ctx, end := nested(ctx, o, "Observer.Call", func(ctx context.Context, one Observer) (context.Context, func(CallResult)) {
+		return one.Call(ctx, info)
+	})
+	return ctx, func(r keyed.Result) { end(CallResult{Outcome: CallOutcome(r.Ended), Err: r.Err, Duration: r.Duration}) }
 }
 
 // callsOfFleet are the calls of a run over many clusters that no client of these makes. They are

@@ -85,10 +85,21 @@ func (o *observers) requests(config *rest.Config) {
 // request implements [wire.Observe].
 func (o *observers) request(ctx context.Context, a wire.Asked) (context.Context, func(wire.Answered)) {
 	info := RequestInfo(a)
-	var ends []func(RequestResult)
+	ctx, end := nested(ctx, o, "Observer.Request", func(ctx context.Context, one Observer) (context.Context, func(RequestResult)) {
+		return one.Request(ctx, info)
+	})
+	return ctx, func(a wire.Answered) { end(RequestResult{Code: a.Code, Err: a.Err, Duration: a.Took}) }
+}
+
+// nested tells the observers that something begins, each in the context of the one before it. What
+// it returns tells them the result, the innermost first.
+func nested[R any](
+	ctx context.Context, o *observers, what string, begin func(context.Context, Observer) (context.Context, func(R)),
+) (context.Context, func(R)) {
+	var ends []func(R)
 	for _, one := range o.all {
-		o.tell("Observer.Request", func() {
-			inner, end := one.Request(ctx, info)
+		o.tell(what, func() {
+			inner, end := begin(ctx, one)
 			if inner != nil {
 				ctx = inner
 			}
@@ -97,11 +108,9 @@ func (o *observers) request(ctx context.Context, a wire.Asked) (context.Context,
 			}
 		})
 	}
-	return ctx, func(a wire.Answered) {
-		result := RequestResult{Code: a.Code, Err: a.Err, Duration: a.Took}
-		for i := range ends {
-			end := ends[len(ends)-1-i] // the innermost first
-			o.tell("what Observer.Request has returned", func() { end(result) })
+	return ctx, func(result R) {
+		for _, end := range slices.Backward(ends) {
+			o.tell("what "+what+" has returned", func() { end(result) })
 		}
 	}
 }

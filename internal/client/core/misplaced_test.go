@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
 )
 
 // TestAnAnswerThatIsAboutTheContentHasNothingLookedUp: tenants can cause such answers all the time.

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kates-go/kates/internal/base/secret"
 )
 
 // withheld stands for a value of a Secret in the text of an error.
@@ -22,7 +24,7 @@ const shortestValue = 4
 // and webhooks may quote what they were sent. An error of the server keeps its type, its reason
 // and its code.
 func (o *Subject) discreetly(err error) error {
-	if o.Resource.Group != "" || o.Resource.Resource != "secrets" {
+	if !secret.Resource(o.Resource.Group, o.Resource.Resource) {
 		return err
 	}
 	hide := o.hider()

@@ -118,7 +118,7 @@ type reading struct {
 // list lists, without a watch.
 func (w *world) list(o metav1.ListOptions) *reading {
 	w.Helper()
-	r := &reading{w: w, source: w.server.Source(things, "ns"), items: make(map[string]object.Object)}
+	r := &reading{w: w, source: w.server.Source(things, "ns", object.Whole), items: make(map[string]object.Object)}
 	r.again(o)
 	return r
 }

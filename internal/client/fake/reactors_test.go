@@ -303,7 +303,7 @@ func TestTheEventOfAWriteThatHasFailedIsAnothers(t *testing.T) {
 func TestErrorsOfReactorsAreThoseOfTheRequest(t *testing.T) {
 	on(t, func(w *world) {
 		broken := errors.New("broken by the test")
-		source := w.server.Source(things, "ns")
+		source := w.server.Source(things, "ns", object.Whole)
 		w.fake.PrependReactor("list", "things", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, broken })
 		_, err := source.ListItems(w.Context(), metav1.ListOptions{}, nil)
 		require.ErrorIs(w, err, broken)

@@ -18,7 +18,7 @@ import (
 
 // Source lists and watches a resource in one namespace, or in all if that is empty. The form is
 // always whole objects. They cannot be kept in files: what a fake has is gone with its process.
-func (s *Server) Source(r object.Resource, namespace string) source.Source {
+func (s *Server) Source(r object.Resource, namespace string, _ object.Form) source.Source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !r.Namespaced {
@@ -48,7 +48,9 @@ func (s *view) in() dynamic.ResourceInterface {
 }
 
 // Within is the source of one namespace.
-func (s *view) Within(namespace string) source.Source { return s.server.Source(s.of, namespace) }
+func (s *view) Within(namespace string) source.Source {
+	return s.server.Source(s.of, namespace, object.Whole)
+}
 
 // Form is whole objects.
 func (*view) Form() object.Form { return object.Whole }

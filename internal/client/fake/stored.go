@@ -13,8 +13,6 @@ import (
 
 	"github.com/kates-go/kates/internal/client/patch"
 	"github.com/kates-go/kates/internal/client/wire"
-	"github.com/kates-go/kates/internal/engine/source"
-	"github.com/kates-go/kates/internal/object"
 )
 
 // Stored drops from the status of a built-in kind what the kind's Go type does not know, because a
@@ -47,19 +45,14 @@ func OfKubernetes(kind schema.GroupVersionKind) bool {
 	return t != nil && strings.HasPrefix(t.PkgPath(), "k8s.io/api/")
 }
 
-// Requests are those that a plain dynamic client does not do, of a fake: what it lists and watches
-// has versions.
-type Requests struct {
-	wire.Dynamic
-	Versions *Server
-}
-
-// Source lists and watches a resource, with versions.
-func (f Requests) Source(r object.Resource, namespace string, _ object.Form) source.Source {
-	return f.Versions.Source(r, namespace)
-}
-
 // Delete deletes an object. Without finalizers the object is gone.
-func (f Requests) Delete(ctx context.Context, at wire.Address, o metav1.DeleteOptions) (wire.Deletion, error) {
-	return wire.Deletion{}, wire.In(f.Client, at.Resource, at.Namespace).Delete(ctx, at.Name, o)
+func (s *Server) Delete(ctx context.Context, at wire.Address, o metav1.DeleteOptions) (wire.Deletion, error) {
+	return wire.Deletion{}, wire.In(s.client, at.Resource, at.Namespace).Delete(ctx, at.Name, o)
+}
+
+// Apply sends a server-side apply, which only a reactor answers otherwise than by an error.
+func (s *Server) Apply(
+	ctx context.Context, at wire.Address, data []byte, o metav1.PatchOptions,
+) (*unstructured.Unstructured, bool, error) {
+	return wire.Dynamic{Client: s.client}.Apply(ctx, at, data, o)
 }

@@ -41,12 +41,12 @@ func (a *call) apply(ctx context.Context, w *applied.Wanted, end *outcome) error
 			return o.Failed(write.OpApply, err)
 		}
 		if asked && live != nil && (a.marked(w, live) || a.holds(ctx, w, live, live)) {
-			end.is(unchanged, o.Resource, live)
+			end.is(&a.result.Unchanged, o.Resource, live)
 			return nil
 		}
 		got, again, failed := a.send(ctx, o, live)
 		if failed == nil {
-			a.took(w, live, got, end)
+			a.remember(w, live, got, end)
 			return nil
 		}
 		if !again || try == applyTries {
@@ -123,7 +123,9 @@ func (a *call) belongedToOthers(ctx context.Context, o *core.Subject, got *unstr
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		return false
 	case err != nil: // the managed fields tell who has written to it
-		return !onlyBy(got, a.options.FieldManager) || len(got.GetOwnerReferences()) > len(o.GetOwnerReferences())
+		return slices.ContainsFunc(got.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+			return e.Manager != a.options.FieldManager
+		}) || len(got.GetOwnerReferences()) > len(o.GetOwnerReferences())
 	}
 	return slices.ContainsFunc(list.Items, func(was unstructured.Unstructured) bool {
 		return was.GetUID() == got.GetUID() && !a.set.Ours(&was)
@@ -144,13 +146,6 @@ func (a *call) withdraw(ctx context.Context, o *core.Subject, got *unstructured.
 		return nil
 	}
 	return err
-}
-
-// onlyBy reports whether nobody but the manager has written to an object.
-func onlyBy(o *unstructured.Unstructured, manager string) bool {
-	return !slices.ContainsFunc(o.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager != manager
-	})
 }
 
 // merge replaces server-side apply on a fake.
@@ -200,8 +195,11 @@ func (a *call) knownUnchanged(ctx context.Context, w *applied.Wanted) (objects.O
 	if known == nil || !a.set.Says(w, known) {
 		return nil, false
 	}
-	if e, read := a.entry(known); read {
-		return known, a.ownsAsShown(ctx, w, e, known)
+	if a.options.FieldManager == write.ManagerOr(a.FieldManager) {
+		if e, read := a.Applied.Entries.Of(known); read { // a stream of a Go type has read it
+			whole := a.fullest(w, known)
+			return known, a.markIf(a.set.Make(w) == nil && a.check(ctx, w, whole).OwnsEntry(e, w.Object), w, whole)
+		}
 	}
 	return known, a.recalls(ctx, w, known)
 }
@@ -211,9 +209,12 @@ func (a *call) marked(w *applied.Wanted, now objects.Object) bool {
 	return a.Applied.Marks.At(w, a.options.FieldManager, now)
 }
 
-// mark remembers that w is applied in this version of the object.
-func (a *call) mark(w *applied.Wanted, now metav1.Object) {
-	a.Applied.Marks.Put(a.Streams, w, a.options.FieldManager, now.GetUID(), now.GetResourceVersion())
+// markIf remembers whether w is applied in this version of the object, and returns that.
+func (a *call) markIf(is bool, w *applied.Wanted, now metav1.Object) bool {
+	if is {
+		a.Applied.Marks.Put(a.Streams, w, a.options.FieldManager, now.GetUID(), now.GetResourceVersion())
+	}
+	return is
 }
 
 // fullest returns as much of an object as the watches have at its version. A watch of metadata
@@ -241,30 +242,7 @@ func (a *call) knownAt(w *applied.Wanted, version string) objects.Object {
 // much of it as is known.
 func (a *call) holds(ctx context.Context, w *applied.Wanted, now, whole objects.Object) bool {
 	fields := applied.FieldsOf(a.options.FieldManager, now.GetManagedFields())
-	if !a.set.Says(w, now) || !a.owns(ctx, w, fields, whole) {
-		return false
-	}
-	a.mark(w, now)
-	return true
-}
-
-// entry returns which fields of an object this manager has applied, if a stream of a Go type has
-// read that.
-func (a *call) entry(known objects.Object) (e applied.Entry, read bool) {
-	if a.options.FieldManager != write.ManagerOr(a.FieldManager) {
-		return e, false
-	}
-	return a.Applied.Entries.Of(known)
-}
-
-// ownsAsShown reports whether an object, with this entry of its manager, is as it is applied.
-func (a *call) ownsAsShown(ctx context.Context, w *applied.Wanted, e applied.Entry, now objects.Object) bool {
-	now = a.fullest(w, now)
-	if a.set.Make(w) != nil || !a.check(ctx, w, now).OwnsEntry(e, w.Object) {
-		return false
-	}
-	a.mark(w, now)
-	return true
+	return a.markIf(a.set.Says(w, now) && a.owns(ctx, w, fields, whole), w, now)
 }
 
 // owns reports whether fields are exactly those of what is applied, and the object still has it,
@@ -331,15 +309,13 @@ func (a *call) recollection(ctx context.Context, of applied.Recollectable, w *ap
 	return a.Applied.Recollections.Of(ctx, of, known, list)
 }
 
-// took takes in the answer to an apply.
-func (a *call) took(w *applied.Wanted, live objects.Object, got *unstructured.Unstructured, end *outcome) {
-	end.is(changed, w.Resource, got)
+// remember takes in the answer to an apply.
+func (a *call) remember(w *applied.Wanted, live objects.Object, got *unstructured.Unstructured, end *outcome) {
+	end.is(&a.result.Applied, w.Resource, got)
 	same, _ := live.(*unstructured.Unstructured)
 	if same == got ||
 		live != nil && live.GetResourceVersion() != "" && live.GetResourceVersion() == got.GetResourceVersion() {
-		end.fate = unchanged
+		end.in = &a.result.Unchanged
 	}
-	if a.options.DryRun == nil && got.GetDeletionTimestamp() == nil { // else an apply fails
-		a.mark(w, got)
-	}
+	a.markIf(a.options.DryRun == nil && got.GetDeletionTimestamp() == nil, w, got) // else an apply fails
 }

@@ -184,11 +184,3 @@ func (a *call) reach() string {
 	}
 	return a.owner.GetNamespace()
 }
-
-func referenceOf(r objects.Resource, o objects.Object) corev1.ObjectReference {
-	apiVersion, kind := r.Kind.ToAPIVersionAndKind()
-	return corev1.ObjectReference{
-		APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(),
-		UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
-	}
-}

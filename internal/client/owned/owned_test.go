@@ -87,7 +87,7 @@ func TestAnApplyThatMetADeletionIsNotRemembered(t *testing.T) {
 			now := metav1.Now()
 			got.SetDeletionTimestamp(&now)
 		}
-		a.took(w, nil, got, &outcome{})
+		a.remember(w, nil, got, &outcome{})
 		assert.Equal(t, remembered, a.Applied.Marks.At(w, "m", got), "to apply it again is ErrDeleting")
 	}
 }

@@ -48,7 +48,7 @@ func (a *call) prune(ctx context.Context) {
 	tried := write.SideBySide(ctx, len(all), func(i int) {
 		ends[i].err = guard.Call(func() error { return a.remove(ctx, all[i], &ends[i]) })
 	})
-	a.tell(ends)
+	a.addToResult(ends)
 	if tried < len(all) {
 		a.fail(fmt.Errorf("prune an owned set: %w, with %d of %d objects not tried",
 			ctx.Err(), len(all)-tried, len(all)))
@@ -136,7 +136,7 @@ func (a *call) remove(ctx context.Context, u unwanted, end *outcome) error {
 		switch {
 		case err == nil:
 			a.Applied.Marks.Forget(u.Stored())
-			end.is(pruned, u.of, u)
+			end.is(&a.result.Pruned, u.of, u)
 			return nil
 		case apierrors.IsNotFound(err) && !a.ServedOtherwise(ctx, u.of, err):
 			return nil
@@ -184,7 +184,7 @@ func (a *call) release(ctx context.Context, o *core.Subject, u unwanted, end *ou
 		return nil
 	case err == nil && left:
 		a.Applied.Marks.Forget(u.Stored())
-		end.is(released, u.of, u)
+		end.is(&a.result.Released, u.of, u)
 	}
 	return err
 }

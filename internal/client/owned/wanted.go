@@ -15,37 +15,26 @@ import (
 	objects "github.com/kates-go/kates/internal/object"
 )
 
-// fate is what has become of one object of a set.
-type fate int
-
-const (
-	untouched fate = iota // it failed, was not tried, or there was nothing to do
-	changed
-	unchanged
-	pruned
-	released
-)
-
 // outcome is what one object of a set adds to the result.
 type outcome struct {
-	fate fate
-	of   corev1.ObjectReference
-	err  error
+	in  *[]corev1.ObjectReference // nil: it failed, was not tried, or there was nothing to do
+	of  corev1.ObjectReference
+	err error
 }
 
-func (end *outcome) is(f fate, r objects.Resource, o objects.Object) {
-	end.fate, end.of = f, referenceOf(r, o)
-}
-
-// tell takes outcomes into the result, in their order.
-func (a *call) tell(ends []outcome) {
-	into := map[fate]*[]corev1.ObjectReference{
-		changed: &a.result.Applied, unchanged: &a.result.Unchanged,
-		pruned: &a.result.Pruned, released: &a.result.Released,
+func (end *outcome) is(in *[]corev1.ObjectReference, r objects.Resource, o objects.Object) {
+	apiVersion, kind := r.Kind.ToAPIVersionAndKind()
+	end.in, end.of = in, corev1.ObjectReference{
+		APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(),
+		UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
 	}
+}
+
+// addToResult adds outcomes in their order.
+func (a *call) addToResult(ends []outcome) {
 	for _, end := range ends {
-		if done := into[end.fate]; done != nil {
-			*done = append(*done, end.of)
+		if end.in != nil {
+			*end.in = append(*end.in, end.of)
 		}
 		a.fail(end.err)
 	}
@@ -60,7 +49,7 @@ func (a *call) applyAll(ctx context.Context) (untried int) {
 		for ; from < to && ctx.Err() == nil; from++ {
 			w := a.wanted[from]
 			if known, ok := a.knownUnchanged(ctx, w); ok && !a.options.Asks {
-				ends[from].is(unchanged, w.Resource, known)
+				ends[from].is(&a.result.Unchanged, w.Resource, known)
 				tried++
 			} else {
 				open = append(open, from)
@@ -78,7 +67,7 @@ func (a *call) applyAll(ctx context.Context) (untried int) {
 			a.applied[end.of.UID] = true
 		}
 	}
-	a.tell(ends)
+	a.addToResult(ends)
 	return len(ends) - tried
 }
 

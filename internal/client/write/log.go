@@ -7,7 +7,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/client/core"
 	"github.com/kates-go/kates/internal/loops/keyed"
@@ -24,7 +23,7 @@ func (c Writer) logWrite(ctx context.Context, op Operation, o *core.Subject, w O
 	if !log.Enabled() {
 		return
 	}
-	line := []any{"verb", op.verb.text, "resource", nameOf(o.Resource.GroupVersionResource)}
+	line := []any{"verb", op.verb.text, "resource", o.Resource.GroupVersion().String() + "/" + o.Resource.Resource}
 	add := func(key, value string) {
 		if value != "" {
 			line = append(line, key, value)
@@ -61,9 +60,4 @@ func reasonOf(ctx context.Context, err error) string {
 		return "NoAnswer"
 	}
 	return "Unknown"
-}
-
-// nameOf names a resource as other lines of the log do: apps/v1/deployments, v1/pods.
-func nameOf(r schema.GroupVersionResource) string {
-	return r.GroupVersion().String() + "/" + r.Resource
 }

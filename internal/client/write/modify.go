@@ -79,19 +79,16 @@ func modify[T any](ctx context.Context, c Writer, m *modification, resource any,
 	if m.shows == nil {
 		m.shows = func(o objects.Object) bool { return reflect.TypeOf(held(o)) == reflect.TypeFor[*T]() }
 	}
-	m.view = func(o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		view := new(T)
+	into := func(view *T, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		if err := jsonform.Fill(view, o); err != nil {
 			return nil, err
 		}
 		return jsonform.ToUnstructured(nil, view)
 	}
+	m.view = func(o *unstructured.Unstructured) (*unstructured.Unstructured, error) { return into(new(T), o) }
 	m.edit = func(base *unstructured.Unstructured) (before, after *unstructured.Unstructured, err error) {
-		var view *T
-		if err := jsonform.Fill(&view, base); err != nil {
-			return nil, nil, m.object.Failed(m.op, err)
-		}
-		if before, err = jsonform.ToUnstructured(nil, view); err != nil {
+		view := new(T)
+		if before, err = into(view, base); err != nil {
 			return nil, nil, m.object.Failed(m.op, err)
 		}
 		if err := change(view); err != nil {

@@ -37,11 +37,18 @@ func (c Writer) Create(ctx context.Context, resource, target any, w Options) err
 // Update replaces an object by the resource, and fills target with the result.
 func (c Writer) Update(ctx context.Context, resource, target any, w Options) error {
 	return c.write(ctx, OpUpdate, resource, target, w, func(o *core.Subject, w Options) (*unstructured.Unstructured, error) {
-		if err := cmp.Or(c.CheckWhole(o, o.Unstructured), w.precondition(o, o.Unstructured)); err != nil {
-			return nil, err
-		}
-		return c.At(o).Update(ctx, o.Unstructured, w.ForUpdate())
+		return c.update(ctx, OpUpdate, o, o.Unstructured, w)
 	})
+}
+
+// update replaces an object, or a subresource, by a whole one, with its preconditions.
+func (c Writer) update(
+	ctx context.Context, op Operation, o *core.Subject, u *unstructured.Unstructured, w Options,
+) (*unstructured.Unstructured, error) {
+	if err := cmp.Or(c.CheckWhole(o, u), w.precondition(o, u)); err != nil {
+		return nil, err
+	}
+	return c.At(o).Update(ctx, c.stored(op, o.Resource, u), w.ForUpdate(), op.subresources()...)
 }
 
 // Patch changes the object that the resource names, and fills target with the result.

@@ -34,7 +34,7 @@ type verb struct {
 	bound bound
 }
 
-// bound says when a write under a lease needs preconditions of the client's own, see server.bind.
+// bound says when a write under a lease needs preconditions of the client's own, see Writer.bind.
 type bound int
 
 const (
@@ -44,37 +44,29 @@ const (
 )
 
 var (
-	toGet       = verb{"get", always}
-	toList      = verb{"list", always}
-	toObserve   = verb{"observe", always}
-	toCreate    = verb{"create", never}
-	toUpdate    = verb{"update", ifNoneItself}
-	toPatch     = verb{"patch", always}
-	toApply     = verb{"apply", ifNoneItself}
-	toUpsert    = verb{"upsert", never}
-	toDelete    = verb{"delete", always}
-	toDeleteAll = verb{"delete all", always}
-	toPrune     = verb{"prune", always}
-	toWithdraw  = verb{"withdraw from", always}
-	toModify    = verb{"modify", always}
-	toSet       = verb{"set", always}
+	toGet    = verb{"get", always}
+	toCreate = verb{"create", never}
+	toUpdate = verb{"update", ifNoneItself}
+	toPatch  = verb{"patch", always}
+	toModify = verb{"modify", always}
+	toSet    = verb{"set", always}
 )
 
 // The operations on objects themselves, and those on the status that have methods of their own.
 var (
 	OpGet          = Operation{verb: toGet}
-	OpList         = Operation{verb: toList}
-	OpObserve      = Operation{verb: toObserve}
+	OpList         = Operation{verb: verb{"list", always}}
+	OpObserve      = Operation{verb: verb{"observe", always}}
 	OpCreate       = Operation{verb: toCreate}
 	OpUpdate       = Operation{verb: toUpdate}
 	OpUpdateStatus = Operation{verb: toUpdate, subresource: statusSubresource}
 	OpPatch        = Operation{verb: toPatch}
-	OpApply        = Operation{verb: toApply}
-	OpUpsert       = Operation{verb: toUpsert}
-	OpDelete       = Operation{verb: toDelete}
-	OpDeleteAll    = Operation{verb: toDeleteAll}
-	OpPrune        = Operation{verb: toPrune}
-	OpWithdraw     = Operation{verb: toWithdraw}
+	OpApply        = Operation{verb: verb{"apply", ifNoneItself}}
+	OpUpsert       = Operation{verb: verb{"upsert", never}}
+	OpDelete       = Operation{verb: verb{"delete", always}}
+	OpDeleteAll    = Operation{verb: verb{"delete all", always}}
+	OpPrune        = Operation{verb: verb{"prune", always}}
+	OpWithdraw     = Operation{verb: verb{"withdraw from", always}}
 	OpModify       = Operation{verb: toModify}
 	OpModifyStatus = Operation{verb: toModify, subresource: statusSubresource}
 	OpSetStatus    = Operation{verb: toSet, subresource: statusSubresource}
@@ -83,13 +75,10 @@ var (
 // statusSubresource is the subresource of most kinds.
 const statusSubresource = "status"
 
-// eviction is the one subresource that takes preconditions when it is created.
-const eviction = "eviction"
-
 // preconditioned reports whether the write of an object under a lease needs preconditions.
 func (op Operation) preconditioned(o *core.Subject) bool {
-	if op.verb == toCreate && op.subresource == eviction {
-		return true
+	if op.verb == toCreate && op.subresource == "eviction" {
+		return true // no other creation takes preconditions
 	}
 	switch op.verb.bound {
 	case never:

@@ -49,18 +49,6 @@ func (w Options) agrees(uid types.UID, version string) error {
 	return nil
 }
 
-// possible returns an error if no object can meet the preconditions. The server reads an empty
-// UID, an empty version and "0" as no precondition.
-func (w Options) possible() error {
-	switch {
-	case w.UID != nil && *w.UID == "":
-		return errors.New("no object has the empty UID of the precondition")
-	case w.Version != nil && strings.Trim(*w.Version, "0") == "":
-		return fmt.Errorf("no object has the resource version %q of the precondition", *w.Version)
-	}
-	return nil
-}
-
 // preconditionPatch adds IfUID and IfResourceVersion to a patch: as part of the metadata, which
 // the server compares, or as tests of a JSON patch.
 func (w Options) preconditionPatch(o *core.Subject, pt types.PatchType, data []byte) ([]byte, error) {
@@ -161,9 +149,6 @@ func (w Options) met(o metav1.Object) error {
 	return nil
 }
 
-// errUnseen is the reason for a conflict.
-var errUnseen = errors.New("it has been changed since this work began")
-
 // bind returns the options of a write, and with them the preconditions that it needs to be sent
 // under ctx. If ctx is bound to a lease, the next holder of the lease breaks them as soon as it
 // writes to the object. Their version was known while the lease was held and when the work
@@ -181,7 +166,7 @@ func (c Writer) bind(ctx context.Context, op Operation, o *core.Subject, w Optio
 		return w, err
 	}
 	if !fence.HorizonOf(ctx, c.Core).Includes(o.Resource.Storage, o.Stored(), version) {
-		return w, o.Conflict(errUnseen)
+		return w, o.Conflict(errors.New("it has been changed since this work began"))
 	}
 	w.UID, w.Version = &uid, &version
 	return w, nil
@@ -207,14 +192,15 @@ func (c Writer) seen(
 // possible is a conflict if no object can have what the options ask for. It is an error if the
 // server would not notice that the kind has no status to write.
 func (c Writer) possible(op Operation, o *core.Subject, w Options) error {
-	if c.Fake != nil {
+	switch {
+	case c.Fake != nil:
 		return hasStatus(op, o)
-	}
-	if !op.takesOptions() {
+	case !op.takesOptions():
 		return nil
-	}
-	if err := w.possible(); err != nil {
-		return o.Conflict(err)
+	case w.UID != nil && *w.UID == "": // the server reads it as no precondition, and "0", too
+		return o.Conflict(errors.New("no object has the empty UID of the precondition"))
+	case w.Version != nil && strings.Trim(*w.Version, "0") == "":
+		return o.Conflict(fmt.Errorf("no object has the resource version %q of the precondition", *w.Version))
 	}
 	return nil
 }

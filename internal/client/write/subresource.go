@@ -48,10 +48,9 @@ func (c Writer) CreateSubresource(ctx context.Context, resource any, subresource
 		if err == nil {
 			err = w.preconditionBody(o, u)
 		}
-		if err != nil {
-			return nil, nil, err
+		if err == nil {
+			got, err = c.At(o).Create(ctx, u, w.ForCreate(), subresource)
 		}
-		got, err = c.At(o).Create(ctx, u, w.ForCreate(), subresource)
 		return got, nil, err
 	})
 }
@@ -67,12 +66,8 @@ func (c Writer) UpdateSubresource(ctx context.Context, resource any, subresource
 	return c.writeSubresource(ctx, op, resource, target, w, func(o *core.Subject, w Options) (got, wrote *unstructured.Unstructured, err error) {
 		u, err := c.body(o, body)
 		if err == nil {
-			err = cmp.Or(c.CheckWhole(o, u), w.precondition(o, u))
+			got, err = c.update(ctx, op, o, u, w)
 		}
-		if err != nil {
-			return nil, nil, err
-		}
-		got, err = c.At(o).Update(ctx, c.stored(op, o.Resource, u), w.ForUpdate(), subresource)
 		return got, u, err
 	})
 }
