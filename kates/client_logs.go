@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kates-go/kates/internal/base/asjson"
-	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/client/core"
 	"github.com/kates-go/kates/internal/client/podlogs"
 	"github.com/kates-go/kates/internal/client/wire"
@@ -79,10 +77,7 @@ type LogEvent struct {
 func (c *Client) PodLogs(
 	ctx context.Context, pod *Pod, options *PodLogOptions, events chan<- LogEvent,
 ) error {
-	if err := c.podLogs(ctx, pod, options, events); err != nil {
-		return plain.Error(fmt.Errorf("read the log of a pod: %w", err))
-	}
-	return nil
+	return while("read the log of a pod", c.podLogs(ctx, pod, options, events))
 }
 
 func (c *Client) podLogs(
@@ -113,10 +108,7 @@ func (c *Client) podLogs(
 // withContainers returns the pod as given, or as the server has it if what was given does not tell
 // enough.
 func (c *Client) withContainers(ctx context.Context, pod *Pod, options *PodLogOptions) (*Pod, error) {
-	at := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-	if at.Namespace == "" {
-		at.Namespace = c.core.Namespace
-	}
+	at := types.NamespacedName{Namespace: cmp.Or(pod.Namespace, c.core.Namespace), Name: pod.Name}
 	err := cmp.Or(core.Segment("name", at.Name), core.Segment("namespace", at.Namespace))
 	if at.Name == "" {
 		err = errors.New("it has no name")
@@ -214,14 +206,8 @@ func (*logReaders) Shares(any) bool { return false }
 
 // logSource asks an API server.
 type logSource struct {
-	server  *wire.Server
+	*wire.Server
 	dynamic dynamic.Interface
-}
-
-func (s *logSource) Log(
-	ctx context.Context, pod types.NamespacedName, o *corev1.PodLogOptions,
-) (io.ReadCloser, error) {
-	return s.server.Log(ctx, pod, o)
 }
 
 func (s *logSource) Pod(ctx context.Context, pod types.NamespacedName) (*corev1.Pod, error) {

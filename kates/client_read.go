@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/internal/base/jsonform"
-	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/client/core"
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/client/write"
@@ -195,16 +194,14 @@ func fillFrom(target any, shown objects.Object) error {
 // lists are fetched in pages. A List does not change what watches show.
 func (c *Client) List(ctx context.Context, query Query, target any) error {
 	if err := jsonform.CheckListTarget(target); err != nil {
-		return plain.Error(fmt.Errorf("list: %w", err))
+		return while("list", err)
 	}
 	r, items, err := c.list(ctx, write.OpList, query)
-	if err == nil {
-		if err = c.core.FitsTarget(target, r.Kind); err != nil {
-			err = fmt.Errorf("list: %w", err)
-		}
-	}
 	if err != nil {
 		return err
+	}
+	if err := c.core.FitsTarget(target, r.Kind); err != nil {
+		return fmt.Errorf("list: %w", err)
 	}
 	return jsonform.FillList(target, items)
 }
@@ -212,10 +209,9 @@ func (c *Client) List(ctx context.Context, query Query, target any) error {
 // list reads all objects of a query from the server. They are in the server's order or, if that
 // takes several lists, ordered by namespace and name.
 func (c *Client) list(ctx context.Context, op write.Operation, q Query) (objects.Resource, []*Unstructured, error) {
-	var none objects.Resource
 	compiled, err := c.compileOne(target{Query: q})
 	if err = cmp.Or(err, ctx.Err()); err != nil {
-		return none, nil, plain.Error(fmt.Errorf("%s %s: %w", op, q.Kind, err))
+		return objects.Resource{}, nil, while(op.String()+" "+q.Kind, err)
 	}
 	r, items, err := c.listAs(ctx, op, q, compiled)
 	if !core.Misplaced(err) && !errors.Is(err, query.ErrUnfit) && !slices.ContainsFunc(items, func(u *Unstructured) bool {
@@ -235,12 +231,12 @@ func (c *Client) listAs(
 	ctx context.Context, op write.Operation, q Query, compiled query.Query,
 ) (r objects.Resource, items []*Unstructured, err error) {
 	mapping, err := c.core.Kinds.Kind(ctx, q.Kind)
-	if err != nil {
-		return r, nil, plain.Error(fmt.Errorf("%s: %w", op, err))
+	if err == nil {
+		r = c.core.Resource(ctx, mapping)
+		err = cmp.Or(q.suits(r), c.checkList(r, q))
 	}
-	r = c.core.Resource(ctx, mapping)
-	if err := cmp.Or(q.suits(r), c.checkList(r, q)); err != nil {
-		return r, nil, plain.Error(fmt.Errorf("%s: %w", op, err))
+	if err != nil {
+		return r, nil, while(op.String(), err)
 	}
 	var unknown error
 	if q.AnyOf != nil {
@@ -250,8 +246,5 @@ func (c *Client) listAs(
 	if errors.Is(err, objects.ErrUnjudged) && unknown != nil {
 		err = fmt.Errorf("%w: %w", err, unknown)
 	}
-	if err != nil {
-		return r, nil, plain.Error(fmt.Errorf("%s %s: %w", op, r.Resource, err))
-	}
-	return r, items, nil
+	return r, items, while(op.String()+" "+r.Resource, err)
 }

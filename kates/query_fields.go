@@ -60,7 +60,11 @@ func (c *Client) fieldsOf(ctx context.Context, f structFields, t reflect.Type, q
 	case len(f.targets) == 0:
 		return f, errors.New("no field says what to watch")
 	}
-	c.logUnfilled(f, t)
+	if f.unfilled != nil {
+		if _, logged := loggedTypes.LoadOrStore(t, true); !logged {
+			c.core.Log.Info("fields are not filled, because they are not exported", "type", objects.TypeName(t), "fields", f.unfilled)
+		}
+	}
 	return f, nil
 }
 
@@ -158,16 +162,6 @@ func (f *structFields) meant(t reflect.Type) reflect.Type {
 
 // loggedTypes are the struct types whose fields that are not filled were logged: once in a program.
 var loggedTypes sync.Map
-
-// logUnfilled logs the fields of a struct type that look like queries, and are not exported.
-func (c *Client) logUnfilled(f structFields, t reflect.Type) {
-	if f.unfilled == nil {
-		return
-	}
-	if _, logged := loggedTypes.LoadOrStore(t, true); !logged {
-		c.core.Log.Info("fields are not filled, because they are not exported", "type", objects.TypeName(t), "fields", f.unfilled)
-	}
-}
 
 // fieldTarget returns what one field of f watches, by its type, its tag, and the query of its
 // name. That query is empty unless the field is named.

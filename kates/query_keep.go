@@ -169,15 +169,11 @@ func (t target) keyOfMetadata() bool {
 func (q *question) askSignal(f func(old, current Object) bool) {
 	switch {
 	case f == nil:
-	case slices.ContainsFunc(signalsOfOurs(), func(known any) bool { return sameCode(f, known) }):
+	case slices.ContainsFunc([]any{GenerationChanged, LabelsChanged, AnnotationsChanged, AnySignal()}, func(known any) bool { return sameCode(f, known) }):
 		f(nil, q)
 	default:
 		q.whole = true
 	}
-}
-
-func signalsOfOurs() []any {
-	return []any{GenerationChanged, LabelsChanged, AnnotationsChanged, AnySignal()}
 }
 
 // isKeyOf reports whether a function Key is one of these, or made by the same code.

@@ -70,17 +70,11 @@ func besideOf(paths []project.Path) (b objects.Beside, ok bool) {
 	return b, true
 }
 
-// keepsFieldsOf reports whether the target's transform leaves the fields of a struct type as they
-// are: there is none, or it drops managedFields, which the struct has not.
-func (t target) keepsFieldsOf(elem reflect.Type) bool {
-	return t.Transform == nil ||
-		sameCode(t.Transform, DropManagedFields) && !project.Has(elem, "metadata", "managedFields")
-}
-
 // takesWhole names a function that may read any field of the target's objects; "" if there is
 // none. Others take the type of its field's elements, or are of this package.
 func (t target) takesWhole(elem reflect.Type, all []target) string {
-	if !t.keepsFieldsOf(elem) {
+	dropsOnlyManagedFields := sameCode(t.Transform, DropManagedFields) && !project.Has(elem, "metadata", "managedFields")
+	if t.Transform != nil && !dropsOnlyManagedFields {
 		return "Transform"
 	}
 	for _, f := range t.functions() {

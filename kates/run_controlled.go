@@ -143,7 +143,10 @@ func (r *roots) Next(ctx context.Context) (*keyed.Root, error) {
 		}
 		if all := shape.Field(i); all.Len() > 0 {
 			root.Value = all.Index(0)
-			root.Object = rootObject(root.Value, turn.First(target.Name))
+			root.Object = turn.First(target.Name) // what a plain struct was made of
+			if o, is := root.Value.Interface().(Object); is {
+				root.Object = o
+			}
 			root.UID = root.Object.GetUID()
 		}
 		for _, invalid := range turn.Invalid {
@@ -160,14 +163,6 @@ func (r *roots) Next(ctx context.Context) (*keyed.Root, error) {
 		t.OwnedBy(root.Object.GetUID())
 	}
 	return root, nil
-}
-
-// rootObject returns a root as an object: the value itself, or what a plain struct was made of.
-func rootObject(v reflect.Value, of Object) Object {
-	if o, ok := v.Interface().(Object); ok {
-		return o
-	}
-	return of
 }
 
 // Selective implements [keyed.Roots].

@@ -86,10 +86,7 @@ func (o *Subject) CheckName() error {
 	if o.GetName() == "" {
 		return fmt.Errorf("a %s without a name", o.GetKind())
 	}
-	if err := Segment("name", o.GetName()); err != nil {
-		return fmt.Errorf("%s: %w", o, err)
-	}
-	if err := Segment("namespace", o.GetNamespace()); err != nil {
+	if err := cmp.Or(Segment("name", o.GetName()), Segment("namespace", o.GetNamespace())); err != nil {
 		return fmt.Errorf("%s: %w", o, err)
 	}
 	return nil

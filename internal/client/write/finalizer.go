@@ -63,19 +63,37 @@ func UnderFinalizer[T any](ctx context.Context, c Writer, resource any, finalize
 	if apply == nil || cleanup == nil {
 		return errors.New("under a finalizer: a function is nil")
 	}
-	fits := func(u *unstructured.Unstructured) error { return c.Fits(reflect.TypeFor[T](), u.GroupVersionKind()) }
+	if err := checkFinalizer(finalizer); err != nil {
+		return err
+	}
+	var leaving *unstructured.Unstructured // it has to be cleaned up
 	m := &modification{op: OpModify, bound: true, shows: func(o objects.Object) bool {
 		return hasMetadata(o) && reflect.TypeOf(o) == reflect.TypeFor[*T]()
 	}}
-	got, leaving, err := c.underFinalizer(ctx, m, resource, finalizer, fits, w)
+	got, err := modify(ctx, c, m, resource, func(u *unstructured.Unstructured) error {
+		if err := c.Fits(reflect.TypeFor[T](), u.GroupVersionKind()); err != nil {
+			return fmt.Errorf("under the finalizer %s: %w", finalizer, err)
+		}
+		leaving = nil // another try
+		has := slices.Contains(u.GetFinalizers(), finalizer)
+		switch {
+		case u.GetDeletionTimestamp() != nil && has:
+			leaving = u.DeepCopy()
+		case u.GetDeletionTimestamp() == nil && !has:
+			u.SetFinalizers(append(slices.Clone(u.GetFinalizers()), finalizer))
+		}
+		return nil
+	}, w)
 	do := apply
 	switch {
-	case apierrors.IsNotFound(err), err == nil && got == nil && leaving == nil:
-		return nil
+	case apierrors.IsNotFound(err), m.replaced(ctx, c, err):
+		return nil // another object of that name is not the one that was given
 	case err != nil:
 		return err
 	case leaving != nil:
 		got, do = leaving, cleanup
+	case got.GetDeletionTimestamp() != nil:
+		return nil
 	}
 	view := new(T)
 	if err := jsonform.Fill(view, got); err != nil {
@@ -91,38 +109,6 @@ func UnderFinalizer[T any](ctx context.Context, c Writer, resource any, finalize
 func hasMetadata(o objects.Object) bool {
 	_, some := o.(*objects.Projected)
 	return !some
-}
-
-// underFinalizer returns a living object with its finalizer, or one that is leaving and has to be
-// cleaned up. It returns neither if there is nothing to do. If the resource has a UID, it returns
-// no other object of that name.
-func (c Writer) underFinalizer(
-	ctx context.Context, m *modification, resource any, finalizer string, fits func(*unstructured.Unstructured) error, w Options,
-) (living, leaving *unstructured.Unstructured, err error) {
-	if err := checkFinalizer(finalizer); err != nil {
-		return nil, nil, err
-	}
-	living, err = modify(ctx, c, m, resource, func(u *unstructured.Unstructured) error {
-		if err := fits(u); err != nil {
-			return fmt.Errorf("under the finalizer %s: %w", finalizer, err)
-		}
-		leaving = nil // another try
-		has := slices.Contains(u.GetFinalizers(), finalizer)
-		switch {
-		case u.GetDeletionTimestamp() != nil && has:
-			leaving = u.DeepCopy()
-		case u.GetDeletionTimestamp() == nil && !has:
-			u.SetFinalizers(append(slices.Clone(u.GetFinalizers()), finalizer))
-		}
-		return nil
-	}, w)
-	if m.replaced(ctx, c, err) {
-		return nil, nil, nil
-	}
-	if err != nil || leaving != nil || living.GetDeletionTimestamp() != nil {
-		living = nil
-	}
-	return living, leaving, err
 }
 
 // checkFinalizer returns an error for a name that the server rejects or warns about.

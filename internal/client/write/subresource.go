@@ -21,11 +21,8 @@ var ErrSubresourceNotSupported = errors.New("this subresource is not supported b
 
 // GetSubresource reads a subresource of the object that the resource names into target.
 func (c Writer) GetSubresource(ctx context.Context, resource any, subresource string, target any) error {
-	err := c.CheckTarget(target)
-	if err == nil {
-		err = c.checkSubresource(subresource, true)
-	}
 	var o *core.Subject
+	err := cmp.Or(c.CheckTarget(target), c.checkSubresource(subresource, true))
 	if err == nil {
 		if o, err = c.SubjectOf(ctx, resource); err == nil {
 			err = cmp.Or(o.CheckName(), ctx.Err())
