@@ -2,13 +2,11 @@ package kates
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kates-go/kates/internal/base/plain"
@@ -80,7 +78,7 @@ func (c *Client) ServerResources() ([]APIResource, error) {
 		return nil, kinds.ErrNoDiscovery
 	}
 	_, lists, err := c.core.disco.ServerGroupsAndResources()
-	return flattened(lists, err)
+	return kinds.Flatten(lists, err)
 }
 
 // ServerPreferredResources is like ServerResources, with each resource in the server's preferred
@@ -89,8 +87,7 @@ func (c *Client) ServerPreferredResources() ([]APIResource, error) {
 	if c.core.disco == nil {
 		return nil, kinds.ErrNoDiscovery
 	}
-	lists, err := c.core.disco.ServerPreferredResources()
-	return flattened(lists, err)
+	return kinds.Flatten(c.core.disco.ServerPreferredResources())
 }
 
 // RESTMapper returns what the client knows of kinds, in the form that other libraries take. It
@@ -100,12 +97,6 @@ func (c *Client) ServerPreferredResources() ([]APIResource, error) {
 //
 // It implements meta.RESTMapperWithContext too.
 func (c *Client) RESTMapper() meta.RESTMapper { return c.core.Kinds.RESTMapper() }
-
-// flattened makes one list of resources, and keeps it beside discovery's error.
-func flattened(lists []*metav1.APIResourceList, err error) ([]APIResource, error) {
-	all, ferr := kinds.Flatten(lists)
-	return all, errors.Join(kinds.Said(err), ferr)
-}
 
 // while wraps an error with what was being done; nil stays nil.
 func while(what string, err error) error {

@@ -130,7 +130,8 @@ func ReaderOf(f selectable.Fields) objects.FieldReader {
 	return func(o objects.Object, field string) (string, bool) { return f.Value(o, field) }
 }
 
-// ErrPartial is the error of what is sent as a whole and is held in part. Package kates exports it.
+// ErrPartial is the error of what is sent as a whole and is held in part. Package kates exports
+// it.
 var ErrPartial = errors.New("only some of the object's fields are held")
 
 // CheckWhole returns an error if what is about to replace an object is a copy of one that a watch

@@ -166,24 +166,21 @@ func (c *Core) Moved(ctx context.Context, o *Subject, err error) bool {
 	if o.given == nil || !Misplaced(err) {
 		return false
 	}
-	r, changed := c.Served(ctx, o.given.kind, o.Resource)
+	r, changed := c.served(ctx, o.given.kind, o.Resource)
 	if changed {
 		c.place(o, r)
 	}
 	return changed
 }
 
-// ServedOtherwise reports whether err means that a resource is served in another way by now.
-func (c *Core) ServedOtherwise(ctx context.Context, r objects.Resource, err error) bool {
-	if !Misplaced(err) {
-		return false
-	}
-	_, changed := c.Served(ctx, r.Kind, r)
+// ServedOtherwise reports whether a resource is served in another way by now.
+func (c *Core) ServedOtherwise(ctx context.Context, r objects.Resource) bool {
+	_, changed := c.served(ctx, r.Kind, r)
 	return changed
 }
 
-// Served looks a kind up in fresh discovery. It reports whether it is served in another way.
-func (c *Core) Served(
+// served looks a kind up in fresh discovery. It reports whether it is served in another way.
+func (c *Core) served(
 	ctx context.Context, kind schema.GroupVersionKind, was objects.Resource,
 ) (r objects.Resource, changed bool) {
 	c.Kinds.Refresh(ctx)
@@ -209,7 +206,10 @@ func Misplaced(err error) bool {
 	case apierrors.IsBadRequest(err):
 		return ofAnotherKind(status.Message)
 	case apierrors.IsNotFound(err):
-		return status.Details == nil || status.Details.Name == "" || unexpected(status.Details)
+		d := status.Details
+		return d == nil || d.Name == "" || slices.ContainsFunc(d.Causes, func(c metav1.StatusCause) bool {
+			return c.Type == metav1.CauseTypeUnexpectedServerResponse // no Status: client-go has made one
+		})
 	}
 	return false
 }
@@ -220,13 +220,6 @@ func ofAnotherKind(message string) bool {
 	is, want, undecoded := strings.Cut(message, " cannot be handled as a ")
 	kind, _, _ := strings.Cut(is, " ")
 	return undecoded && !strings.HasPrefix(want, kind+":") || strings.Contains(message, " does not match the expected ")
-}
-
-// unexpected reports whether an answer was no Status, so that client-go has made one.
-func unexpected(details *metav1.StatusDetails) bool {
-	return slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool {
-		return c.Type == metav1.CauseTypeUnexpectedServerResponse
-	})
 }
 
 // Gone reports whether the error of a list or watch certainly means that nothing is left to watch.

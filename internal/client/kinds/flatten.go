@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -12,8 +13,9 @@ import (
 // Flatten makes one list of discovery's lists, of which there is one per group and version. Each
 // resource gets the Group and Version under which it is served, unless it has its own (a
 // subresource such as deployments/scale, whose kind is in another group). The result is a copy,
-// ordered by group, version and name; discovery itself promises no order.
-func Flatten(lists []*metav1.APIResourceList) ([]metav1.APIResource, error) {
+// ordered by group, version and name; discovery itself promises no order. It stays beside the
+// error of a discovery that was incomplete.
+func Flatten(lists []*metav1.APIResourceList, incomplete error) ([]metav1.APIResource, error) {
 	var all []metav1.APIResource
 	for _, list := range lists {
 		if list == nil {
@@ -21,7 +23,7 @@ func Flatten(lists []*metav1.APIResourceList) ([]metav1.APIResource, error) {
 		}
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			return nil, fmt.Errorf("read discovery: %w", err)
+			return nil, errors.Join(Said(incomplete), fmt.Errorf("read discovery: %w", err))
 		}
 		for i := range list.APIResources {
 			r := list.APIResources[i].DeepCopy()
@@ -39,5 +41,5 @@ func Flatten(lists []*metav1.APIResourceList) ([]metav1.APIResource, error) {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version),
 			cmp.Compare(a.Name, b.Name))
 	})
-	return all, nil
+	return all, errors.Join(Said(incomplete))
 }

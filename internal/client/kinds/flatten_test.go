@@ -21,7 +21,7 @@ func TestFlattenOrdersResourcesAndFillsInTheirGroupAndVersion(t *testing.T) {
 			{Name: "pods/log", Group: "", Version: "v1", Kind: "Pod"},
 		}},
 	}
-	all, err := Flatten(lists)
+	all, err := Flatten(lists, nil)
 	require.NoError(t, err)
 	var got []string
 	for _, r := range all {
@@ -37,6 +37,6 @@ func TestFlattenOrdersResourcesAndFillsInTheirGroupAndVersion(t *testing.T) {
 }
 
 func TestFlattenRejectsAMalformedGroupVersion(t *testing.T) {
-	_, err := Flatten([]*metav1.APIResourceList{{GroupVersion: "a/b/c"}})
+	_, err := Flatten([]*metav1.APIResourceList{{GroupVersion: "a/b/c"}}, nil)
 	assert.ErrorContains(t, err, "a/b/c")
 }

@@ -89,10 +89,7 @@ func (a *call) run(ctx context.Context) (moved bool, err error) {
 // moved reports whether an error means that a kind of the set is served in another way by now.
 func (a *call) moved(ctx context.Context) bool {
 	doubtful := func(err error) bool { return core.Misplaced(err) || errors.Is(err, owners.ErrOwnerScope) }
-	return slices.ContainsFunc(a.errs, doubtful) && slices.ContainsFunc(a.used, func(r objects.Resource) bool {
-		_, changed := a.Served(ctx, r.Kind, r)
-		return changed
-	})
+	return slices.ContainsFunc(a.errs, doubtful) && slices.ContainsFunc(a.used, func(r objects.Resource) bool { return a.ServedOtherwise(ctx, r) })
 }
 
 // call is one call of [Apply].

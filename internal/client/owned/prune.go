@@ -138,7 +138,7 @@ func (a *call) remove(ctx context.Context, u unwanted, end *outcome) error {
 			a.Applied.Marks.Forget(u.Stored())
 			end.is(&a.result.Pruned, u.of, u)
 			return nil
-		case apierrors.IsNotFound(err) && !a.ServedOtherwise(ctx, u.of, err):
+		case apierrors.IsNotFound(err) && !(core.Misplaced(err) && a.ServedOtherwise(ctx, u.of)):
 			return nil
 		case !apierrors.IsConflict(err) || try == pruneTries:
 			return err

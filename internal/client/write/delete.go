@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -37,7 +38,8 @@ func (c Writer) delete(ctx context.Context, o *core.Subject, w Options) (Reply, 
 	return a, nil
 }
 
-// DeleteAll deletes all objects of a list, each on the condition that it is the one that was listed.
+// DeleteAll deletes all objects of a list, each on the condition that it is the one that was
+// listed.
 func (c Writer) DeleteAll(
 	ctx context.Context, w Options, list func() (objects.Resource, []*unstructured.Unstructured, error),
 ) error {
@@ -47,25 +49,18 @@ func (c Writer) DeleteAll(
 	if w.UID != nil || w.Version != nil {
 		return errors.New("delete all: IfUID and IfResourceVersion are about one object")
 	}
-	type listed struct {
-		key objects.Key
-		uid types.UID
-	}
 	r, items, err := list()
 	if err != nil {
 		return err
 	}
-	all := make([]listed, len(items)) // the objects may be large, so they are not kept
+	all := make([]metav1.ObjectMeta, len(items)) // the objects may be large, so they are not kept
 	for i, u := range items {
-		all[i] = listed{objects.KeyOf(u), u.GetUID()}
+		all[i] = metav1.ObjectMeta{Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID()}
 	}
 	failed := make([]error, len(all)+1) // in the order of the list
 	tried := SideBySide(ctx, len(all), func(i int) {
-		l, options := all[i], w
-		if l.uid != "" { // objects of a fake have none
-			options.UID = &l.uid
-		}
-		if err := c.DeleteKnown(ctx, OpDelete, core.Bare(r, l.key), l.uid, options); !apierrors.IsNotFound(err) {
+		o := core.Bare(r, objects.Key{Namespace: all[i].Namespace, Name: all[i].Name})
+		if err := c.DeleteKnown(ctx, OpDelete, o, all[i].UID, w.About(&all[i])); !apierrors.IsNotFound(err) {
 			failed[i] = err
 		}
 	})

@@ -6,8 +6,8 @@
 //
 //	fence ─▶ preconditions ─▶ stream.Begin ─▶ request ─▶ the answer is read ─▶ Commit, or Abandon
 //
-// What an answer tells (the object is there, it is leaving, it is gone) is read in one place. What a
-// fake lacks is made up for here, too: versions, and a status that is a part of its own.
+// What an answer tells (the object is there, it is leaving, it is gone) is read in one place. What
+// a fake lacks is made up for here, too: versions, and a status that is a part of its own.
 //
 // The package never holds a lock while it sends or calls a function, never modifies what it is
 // given, and never sends a write again whose outcome is unknown. It knows no queries.

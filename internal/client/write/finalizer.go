@@ -55,8 +55,8 @@ func (c Writer) RemoveFinalizer(ctx context.Context, resource any, finalizer str
 	return err
 }
 
-// UnderFinalizer calls apply for a living object that has the finalizer, and cleanup for one that is
-// being deleted and has it.
+// UnderFinalizer calls apply for a living object that has the finalizer, and cleanup for one that
+// is being deleted and has it.
 func UnderFinalizer[T any](ctx context.Context, c Writer, resource any, finalizer string,
 	apply, cleanup func(context.Context, *T) error, w Options,
 ) error {

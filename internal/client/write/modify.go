@@ -21,8 +21,8 @@ import (
 	objects "github.com/kates-go/kates/internal/object"
 )
 
-// Modify changes an object with a function, by one patch of what the function has altered, and again
-// if another writer was faster.
+// Modify changes an object with a function, by one patch of what the function has altered, and
+// again if another writer was faster.
 func Modify[T any](ctx context.Context, c Writer, resource any, change func(*T) error, w Options) (*T, error) {
 	return modify(ctx, c, &modification{op: OpModify}, resource, change, w)
 }
@@ -45,8 +45,8 @@ type modification struct {
 	bound bool
 	// replaces: a part of the object that was given replaces that of the server's.
 	replaces bool
-	// shows reports whether an object that is not untyped shows all that the change depends on, and
-	// all that it may write to. Nil: a *T does.
+	// shows reports whether an object that is not untyped shows all that the change depends on,
+	// and all that it may write to. Nil: a *T does.
 	shows func(objects.Object) bool
 	// edit changes base and returns it in the form of the Go type, before and after.
 	edit func(base *unstructured.Unstructured) (before, after *unstructured.Unstructured, err error)

@@ -110,8 +110,9 @@ func (c Writer) SendApply(ctx context.Context, o *core.Subject, w Options) (r Re
 	return c.Answered(OpApply, got), created, nil
 }
 
-// overwrites reports whether an apply fails only for fields of others that were given as stringData
-// alone, of these keys: the API says of stringData that it overwrites any existing values.
+// overwrites reports whether an apply fails only for fields of others that were given as
+// stringData alone, of these keys: the API says of stringData that it overwrites any existing
+// values.
 // https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/secret-v1/
 func overwrites(keys []string, err error) bool {
 	var status apierrors.APIStatus

@@ -205,8 +205,8 @@ func (c Writer) possible(op Operation, o *core.Subject, w Options) error {
 	return nil
 }
 
-// hasStatus refuses to write the status of a built-in kind that has none. A fake would take it for a
-// write of the whole object.
+// hasStatus refuses to write the status of a built-in kind that has none. A fake would take it for
+// a write of the whole object.
 func hasStatus(op Operation, o *core.Subject) error {
 	kind := o.Resource.Kind
 	if op.subresource != statusSubresource || !fake.OfKubernetes(kind) {

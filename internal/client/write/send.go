@@ -56,8 +56,8 @@ func (c Writer) write(ctx context.Context, op Operation, resource, target any, w
 	})
 }
 
-// Answered reads an answer that is the object as it was written. For removed see written. A reactor
-// of a fake may answer with nothing.
+// Answered reads an answer that is the object as it was written. For removed see written. A
+// reactor of a fake may answer with nothing.
 func (c Writer) Answered(op Operation, got *unstructured.Unstructured, removed ...string) Reply {
 	if got == nil {
 		return Reply{unrelated: true}
@@ -159,7 +159,7 @@ func (c Writer) Do(ctx context.Context, op Operation, o *core.Subject, w Options
 func (c Writer) request(
 	ctx context.Context, op Operation, o *core.Subject, w Options, r Request,
 ) (begun *stream.Write, a Reply, err error) {
-	begun, answered := c.Streams.Begin(o.Resource, o.Key()), c.version(o)
+	begun, answered := c.Streams.Begin(o.Resource, o.Key()), c.beginVersion(o)
 	defer answered(nil) // also if r panics, as a reactor of a fake may
 	a, err = r(o, w)
 	if !a.Unsent {
@@ -196,7 +196,7 @@ func (c Writer) Observe(ctx context.Context, written any) error {
 	if err := c.checkVersion(o.Unstructured); err != nil {
 		return o.Failed(OpObserve, err)
 	}
-	begun, answered := c.Streams.Begin(o.Resource, o.Key()), c.version(o)
+	begun, answered := c.Streams.Begin(o.Resource, o.Key()), c.beginVersion(o)
 	a := c.Answered(OpObserve, o.Unstructured)
 	a.past = true
 	answered(&a)
@@ -212,12 +212,12 @@ func (c Writer) checkVersion(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// version is called before a write is sent. What it returns takes in the answer, or, with nil, that
-// the write has failed; after an answer that has no effect. It gives the write to a fake a version.
-// The fake has what the answer says: it keeps no object from being
-// deleted, and deletes none that nothing keeps. The streams get what the fake has stored, and the
-// user what it has answered. A reactor can make these differ.
-func (c Writer) version(o *core.Subject) func(*Reply) {
+// beginVersion is called before a write is sent. What it returns takes in the answer, or, with
+// nil, that the write has failed; after an answer that has no effect. It gives a write to a fake
+// its version. A fake has what the answer says: it keeps no object from being deleted, and deletes
+// none that nothing keeps. The streams get what the fake has stored, and the user what it has
+// answered. A reactor can make these differ.
+func (c Writer) beginVersion(o *core.Subject) func(*Reply) {
 	if c.Fake == nil {
 		return func(*Reply) {}
 	}

@@ -22,7 +22,8 @@ import (
 	objects "github.com/kates-go/kates/internal/object"
 )
 
-// UpdateStatus replaces the status of an object by that of the resource, and fills target with the result.
+// UpdateStatus replaces the status of an object by that of the resource, and fills target with the
+// result.
 func (c Writer) UpdateStatus(ctx context.Context, resource, target any, w Options) error {
 	return c.write(ctx, OpUpdateStatus, resource, target, w, func(o *core.Subject, w Options) (*unstructured.Unstructured, error) {
 		if err := cmp.Or(c.CheckWhole(o, o.Unstructured), w.precondition(o, o.Unstructured)); err != nil {
@@ -33,8 +34,8 @@ func (c Writer) UpdateStatus(ctx context.Context, resource, target any, w Option
 	})
 }
 
-// ErrDropped is the error of a write of a status that is not stored as a whole. Package kates exports
-// it.
+// ErrDropped is the error of a write of a status that is not stored as a whole. Package kates
+// exports it.
 var ErrDropped = errors.New("the server has dropped a part of the status")
 
 // SetConditions writes conditions into the status of the object, and leaves the others.

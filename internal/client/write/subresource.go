@@ -128,8 +128,8 @@ func (c Writer) checkSubresource(subresource string, likeObject bool) error {
 	case connections[subresource]:
 		return fmt.Errorf("%s is a connection, not an object: use client-go", subresource)
 	}
-	// A fake takes a subresource for the object itself, which is right only if the status is read or
-	// changed.
+	// A fake takes a subresource for the object itself, which is right only if the status is read
+	// or changed.
 	if c.Fake != nil && (!likeObject || subresource != statusSubresource) {
 		return ErrSubresourceNotSupported
 	}
