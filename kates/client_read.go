@@ -8,14 +8,9 @@ import (
 	"reflect"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/core"
-	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/client/write"
-	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -92,99 +87,15 @@ func GetCached[T any](ctx context.Context, c *Client, namespace, name string, op
 	for _, o := range opts {
 		o(&settings)
 	}
-	o, err := c.named(ctx, reflect.TypeFor[T](), settings.kind, namespace, name)
+	o, err := c.core.SubjectNamed(ctx, reflect.TypeFor[T](), settings.kind, namespace, name)
 	if err != nil {
 		return nil, fmt.Errorf("get: %w", err)
 	}
 	result := new(T)
-	known, ok := c.core.Streams.Lookup(o.Resource, o.Key(), c.partFor(reflect.TypeFor[T](), o.Resource))
-	switch {
-	case !ok:
-		var got *Unstructured
-		if got, err = c.core.Get(ctx, o); err == nil {
-			err = jsonform.Fill(result, got)
-		}
-	case known == nil:
-		err = apierrors.NewNotFound(o.Resource.GroupResource(), name)
-	default:
-		err = fillFrom(result, known)
-	}
-	if err != nil {
+	if err := c.core.ReadCached(ctx, o, result); err != nil {
 		return nil, o.Failed(write.OpGet, err)
 	}
 	return result, nil
-}
-
-// partFor says how much of an object a type can hold.
-func (c *Client) partFor(t reflect.Type, r objects.Resource) intake.Part {
-	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
-		return intake.Meta
-	}
-	if of, ok := wire.TypeOf(c.core.Scheme, r.Kind); ok && of == t && t != reflect.TypeFor[Unstructured]() {
-		return intake.Known
-	}
-	return intake.All
-}
-
-// named returns the object to be read. Its kind comes from the Go type, or from the caller.
-func (c *Client) named(ctx context.Context, t reflect.Type, kind, namespace, name string) (*core.Subject, error) {
-	if err := jsonform.CheckTarget(reflect.New(t).Interface()); err != nil {
-		return nil, err
-	}
-	u, err := c.kindFor(ctx, t, kind)
-	if err != nil {
-		return nil, err
-	}
-	if name == "" {
-		return nil, fmt.Errorf("a %s without a name", u.GetKind())
-	}
-	u.SetNamespace(namespace)
-	u.SetName(name)
-	o, err := c.core.SubjectOf(ctx, u)
-	return o, cmp.Or(err, ctx.Err())
-}
-
-// kindFor returns an empty object of the kind. If the type and the caller both name one, they must
-// agree.
-func (c *Client) kindFor(ctx context.Context, t reflect.Type, kind string) (*Unstructured, error) {
-	u := &Unstructured{Object: map[string]any{}}
-	if gvks := c.core.KindsOf(t); len(gvks) > 0 {
-		u.SetGroupVersionKind(gvks[0])
-	}
-	if kind == "" {
-		if u.GetKind() == "" {
-			return nil, fmt.Errorf("%s does not say a kind that the client's scheme knows: use OfKind", t)
-		}
-		return u, nil
-	}
-	mapping, err := c.core.Kinds.Kind(ctx, kind)
-	switch {
-	case err != nil:
-		return nil, err
-	case u.GetKind() != "" && u.GroupVersionKind() != mapping.GroupVersionKind:
-		return nil, fmt.Errorf("%s is %s, not %q (%s)", t, u.GroupVersionKind(), kind, mapping.GroupVersionKind)
-	}
-	u.SetGroupVersionKind(mapping.GroupVersionKind)
-	return u, nil
-}
-
-// fillFrom is fill from an object of a stream, in any form.
-func fillFrom(target any, shown objects.Object) error {
-	if u, ok := shown.(*Unstructured); ok {
-		return jsonform.Fill(target, u)
-	}
-	if reflect.TypeOf(shown) == reflect.TypeOf(target) {
-		reflect.ValueOf(target).Elem().Set(reflect.ValueOf(shown.DeepCopyObject()).Elem())
-		return nil
-	}
-	u, err := jsonform.ToUnstructured(nil, shown)
-	if err != nil {
-		return err
-	}
-	if u.GetKind() == "" {
-		return errors.New("what a watch shows has no kind")
-	}
-	return jsonform.Fill(target, u)
 }
 
 // List reads the objects of a query from the server into target: a pointer to a slice (of

@@ -35,9 +35,9 @@ var writes = []mutant{
 		in: "Client.Get", caught: "TestG4AReadEndsNoOwnWriteThatTheWatchHasNotShown/Get",
 		old: `got, err := c.core.Get(ctx, o)`,
 		new: `got, err := c.core.Get(ctx, o)
-			none := intake.Outcome{}
+			none := write.Reply{}
 			none.Key = o.Key()
-			_ = c.core.Streams.Begin(o.Resource, o.Key()).Commit(ctx, none)`,
+			_ = c.core.Streams.Begin(o.Resource, o.Key()).Commit(ctx, none.Outcome)`,
 	},
 	{
 		name: "a GetCached reads past the own writes", says: "a read outside of a watch changes nothing that watches show",

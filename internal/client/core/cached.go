@@ -1,0 +1,107 @@
+package core
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kates-go/kates/internal/base/jsonform"
+	"github.com/kates-go/kates/internal/client/wire"
+	"github.com/kates-go/kates/internal/engine/intake"
+	objects "github.com/kates-go/kates/internal/object"
+)
+
+// ReadCached fills a target with an object as the streams show it, or else the server. The target
+// is a pointer to the form of the object.
+func (c *Core) ReadCached(ctx context.Context, o *Subject, target any) error {
+	known, ok := c.Streams.Lookup(o.Resource, o.Key(), c.partFor(reflect.TypeOf(target).Elem(), o.Resource))
+	switch {
+	case !ok:
+		got, err := c.Get(ctx, o)
+		if err != nil {
+			return err
+		}
+		return jsonform.Fill(target, got)
+	case known == nil:
+		return apierrors.NewNotFound(o.Resource.GroupResource(), o.GetName())
+	}
+	return fillFrom(target, known)
+}
+
+// partFor says how much of an object a type can hold.
+func (c *Core) partFor(t reflect.Type, r objects.Resource) intake.Part {
+	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
+		return intake.Meta
+	}
+	if of, ok := wire.TypeOf(c.Scheme, r.Kind); ok && of == t && t != reflect.TypeFor[unstructured.Unstructured]() {
+		return intake.Known
+	}
+	return intake.All
+}
+
+// SubjectNamed returns the object to be read. Its kind comes from the Go type, or from the caller.
+func (c *Core) SubjectNamed(ctx context.Context, t reflect.Type, kind, namespace, name string) (*Subject, error) {
+	if err := jsonform.CheckTarget(reflect.New(t).Interface()); err != nil {
+		return nil, err
+	}
+	u, err := c.kindFor(ctx, t, kind)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		return nil, fmt.Errorf("a %s without a name", u.GetKind())
+	}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	o, err := c.SubjectOf(ctx, u)
+	return o, cmp.Or(err, ctx.Err())
+}
+
+// kindFor returns an empty object of the kind. If the type and the caller both name one, they must
+// agree.
+func (c *Core) kindFor(ctx context.Context, t reflect.Type, kind string) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	if gvks := c.KindsOf(t); len(gvks) > 0 {
+		u.SetGroupVersionKind(gvks[0])
+	}
+	if kind == "" {
+		if u.GetKind() == "" {
+			return nil, fmt.Errorf("%s does not say a kind that the client's scheme knows: use OfKind", t)
+		}
+		return u, nil
+	}
+	mapping, err := c.Kinds.Kind(ctx, kind)
+	switch {
+	case err != nil:
+		return nil, err
+	case u.GetKind() != "" && u.GroupVersionKind() != mapping.GroupVersionKind:
+		return nil, fmt.Errorf("%s is %s, not %q (%s)", t, u.GroupVersionKind(), kind, mapping.GroupVersionKind)
+	}
+	u.SetGroupVersionKind(mapping.GroupVersionKind)
+	return u, nil
+}
+
+// fillFrom is fill from an object of a stream, in any form.
+func fillFrom(target any, shown objects.Object) error {
+	if u, ok := shown.(*unstructured.Unstructured); ok {
+		return jsonform.Fill(target, u)
+	}
+	if reflect.TypeOf(shown) == reflect.TypeOf(target) {
+		reflect.ValueOf(target).Elem().Set(reflect.ValueOf(shown.DeepCopyObject()).Elem())
+		return nil
+	}
+	u, err := jsonform.ToUnstructured(nil, shown)
+	if err != nil {
+		return err
+	}
+	if u.GetKind() == "" {
+		return errors.New("what a watch shows has no kind")
+	}
+	return jsonform.Fill(target, u)
+}
