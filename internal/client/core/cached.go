@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/wire"
@@ -46,45 +47,37 @@ func (c *Core) partFor(t reflect.Type, r objects.Resource) intake.Part {
 }
 
 // SubjectNamed returns the object to be read. Its kind comes from the Go type, or from the caller.
+// If both name one, they must agree.
 func (c *Core) SubjectNamed(ctx context.Context, t reflect.Type, kind, namespace, name string) (*Subject, error) {
 	if err := jsonform.CheckTarget(reflect.New(t).Interface()); err != nil {
 		return nil, err
 	}
-	u, err := c.kindFor(ctx, t, kind)
-	if err != nil {
-		return nil, err
+	var of schema.GroupVersionKind
+	if gvks := c.KindsOf(t); len(gvks) > 0 {
+		of = gvks[0]
 	}
-	if name == "" {
-		return nil, fmt.Errorf("a %s without a name", u.GetKind())
+	if kind != "" {
+		mapping, err := c.Kinds.Kind(ctx, kind)
+		switch {
+		case err != nil:
+			return nil, err
+		case !of.Empty() && of != mapping.GroupVersionKind:
+			return nil, fmt.Errorf("%s is %s, not %q (%s)", t, of, kind, mapping.GroupVersionKind)
+		}
+		of = mapping.GroupVersionKind
 	}
+	switch {
+	case of.Empty():
+		return nil, fmt.Errorf("%s does not say a kind that the client's scheme knows: use OfKind", t)
+	case name == "":
+		return nil, fmt.Errorf("a %s without a name", of.Kind)
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(of)
 	u.SetNamespace(namespace)
 	u.SetName(name)
 	o, err := c.SubjectOf(ctx, u)
 	return o, cmp.Or(err, ctx.Err())
-}
-
-// kindFor returns an empty object of the kind. If the type and the caller both name one, they must
-// agree.
-func (c *Core) kindFor(ctx context.Context, t reflect.Type, kind string) (*unstructured.Unstructured, error) {
-	u := &unstructured.Unstructured{Object: map[string]any{}}
-	if gvks := c.KindsOf(t); len(gvks) > 0 {
-		u.SetGroupVersionKind(gvks[0])
-	}
-	if kind == "" {
-		if u.GetKind() == "" {
-			return nil, fmt.Errorf("%s does not say a kind that the client's scheme knows: use OfKind", t)
-		}
-		return u, nil
-	}
-	mapping, err := c.Kinds.Kind(ctx, kind)
-	switch {
-	case err != nil:
-		return nil, err
-	case u.GetKind() != "" && u.GroupVersionKind() != mapping.GroupVersionKind:
-		return nil, fmt.Errorf("%s is %s, not %q (%s)", t, u.GroupVersionKind(), kind, mapping.GroupVersionKind)
-	}
-	u.SetGroupVersionKind(mapping.GroupVersionKind)
-	return u, nil
 }
 
 // fillFrom is fill from an object of a stream, in any form.

@@ -22,12 +22,16 @@ import (
 
 // Resource returns a resource as streams and requests take it.
 func (c *Core) Resource(ctx context.Context, m *meta.RESTMapping) objects.Resource {
+	field := ReaderOf(selectable.BuiltIn(m.Resource))
+	if c.Fake != nil {
+		field = fake.Fields(field)
+	}
 	return objects.Resource{
 		GroupVersionResource: m.Resource,
 		Kind:                 m.GroupVersionKind,
 		Namespaced:           m.Scope.Name() == meta.RESTScopeNameNamespace,
 		Storage:              c.Kinds.Storage(ctx, m.Resource),
-		Field:                c.fields(m.Resource),
+		Field:                field,
 	}
 }
 
@@ -111,15 +115,6 @@ func (c *Core) CheckTarget(target any) error {
 		return fmt.Errorf("%w: %T", ErrShared, target)
 	}
 	return nil
-}
-
-// fields reads the fields of a kind that are known without the server; nil: none.
-func (c *Core) fields(r schema.GroupVersionResource) objects.FieldReader {
-	known := ReaderOf(selectable.BuiltIn(r))
-	if c.Fake != nil {
-		return fake.Fields(known)
-	}
-	return known
 }
 
 // ReaderOf is how streams read selectable fields; nil if there are none.

@@ -3,9 +3,9 @@ package owned
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -84,10 +84,9 @@ func (a *call) existing(ctx context.Context) (all []unwanted) {
 
 // kinds returns the resources to prune, each stored one once.
 func (a *call) kinds(ctx context.Context) (all []objects.Resource) {
-	seen := make(map[string]bool)
 	add := func(r objects.Resource) {
-		if !seen[r.Storage] {
-			seen[r.Storage], all = true, append(all, r)
+		if !slices.ContainsFunc(all, func(other objects.Resource) bool { return other.Storage == r.Storage }) {
+			all = append(all, r)
 		}
 	}
 	for _, o := range a.wanted {
@@ -101,10 +100,9 @@ func (a *call) kinds(ctx context.Context) (all []objects.Resource) {
 		}
 		r := a.Resource(ctx, mapping)
 		a.used = append(a.used, r)
-		switch {
-		case mapping.Scope.Name() == meta.RESTScopeNameRoot && a.reach() != "":
-			a.fail(fmt.Errorf("prune %s: %w", mapping.Resource.Resource, owners.ErrOwnerScope))
-		default:
+		if !r.Namespaced && a.reach() != "" {
+			a.fail(fmt.Errorf("prune %s: %w", r.Resource, owners.ErrOwnerScope))
+		} else {
 			add(r)
 		}
 	}

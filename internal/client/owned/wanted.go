@@ -1,6 +1,7 @@
 package owned
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -138,13 +139,8 @@ func (a *call) want(ctx context.Context, given objects.Object) error {
 
 // namespaceOf is the namespace of an object: its own, that of the owner, or the client's default.
 func (a *call) namespaceOf(w *applied.Wanted) string {
-	switch {
-	case !w.Resource.Namespaced:
+	if !w.Resource.Namespaced {
 		return ""
-	case w.Given.GetNamespace() != "":
-		return w.Given.GetNamespace()
-	case a.owner.GetNamespace() != "":
-		return a.owner.GetNamespace()
 	}
-	return a.Namespace
+	return cmp.Or(w.Given.GetNamespace(), a.owner.GetNamespace(), a.Namespace)
 }
