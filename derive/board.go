@@ -9,16 +9,18 @@ import (
 )
 
 // post is a label set or a selector, in a scope. Only posts of one scope match.
-type post[T any] struct {
+type post struct {
 	scope    string
 	set      map[string]string // of a label set
 	selector labels.Selector   // nil: this is a label set
 	text     string            // of the selector
-	of       T
+	// cell is that of the entry whose post this is. Else the post is that of a selection.
+	cell      cell
+	selection *selected
 }
 
 // sameAs tells whether two posts match the same.
-func (p *post[T]) sameAs(q *post[T]) bool {
+func (p *post) sameAs(q *post) bool {
 	return p.scope == q.scope && (p.selector == nil) == (q.selector == nil) && p.text == q.text && maps.Equal(p.set, q.set)
 }
 
@@ -32,23 +34,23 @@ type place struct{ scope, key, value string }
 // have several values, and at its whole scope if it requires none. So one label set finds all
 // selectors that can match it at its own labels and at its scope. A label set hangs at those of
 // its labels whose keys selectors hang at, or were looked up by of late.
-type board[T any] struct {
-	sets, selectors map[place]map[*post[T]]struct{}
+type board struct {
+	sets, selectors map[place]map[*post]struct{}
 	// wanted has the keys at which label sets hang, and how many selectors hang there. The keys
 	// that have none are counted in spare.
 	wanted map[string]int
 	spare  int
-	all    map[*post[T]]struct{} // label sets
+	all    map[*post]struct{} // label sets
 }
 
-func newBoard[T any]() *board[T] {
-	return &board[T]{
-		sets: make(map[place]map[*post[T]]struct{}), selectors: make(map[place]map[*post[T]]struct{}),
-		wanted: make(map[string]int), all: make(map[*post[T]]struct{}),
+func newBoard() *board {
+	return &board{
+		sets: make(map[place]map[*post]struct{}), selectors: make(map[place]map[*post]struct{}),
+		wanted: make(map[string]int), all: make(map[*post]struct{}),
 	}
 }
 
-func (b *board[T]) add(p *post[T]) {
+func (b *board) add(p *post) {
 	if p.selector != nil {
 		for at := range p.required() {
 			hang(b.selectors, at, p)
@@ -62,7 +64,7 @@ func (b *board[T]) add(p *post[T]) {
 	}
 }
 
-func (b *board[T]) remove(p *post[T]) {
+func (b *board) remove(p *post) {
 	if p.selector != nil {
 		for at := range p.required() {
 			unhang(b.selectors, at, p)
@@ -76,23 +78,23 @@ func (b *board[T]) remove(p *post[T]) {
 	}
 }
 
-func hang[T any](on map[place]map[*post[T]]struct{}, at place, p *post[T]) {
+func hang(on map[place]map[*post]struct{}, at place, p *post) {
 	if on[at] == nil {
-		on[at] = make(map[*post[T]]struct{})
+		on[at] = make(map[*post]struct{})
 	}
 	on[at][p] = struct{}{}
 }
 
-func unhang[T any](on map[place]map[*post[T]]struct{}, at place, p *post[T]) {
+func unhang(on map[place]map[*post]struct{}, at place, p *post) {
 	if delete(on[at], p); len(on[at]) == 0 {
 		delete(on, at)
 	}
 }
 
 // matching returns the posts of the other kind that match, in any order, each once.
-func (b *board[T]) matching(p *post[T]) iter.Seq[*post[T]] {
+func (b *board) matching(p *post) iter.Seq[*post] {
 	if p.selector == nil {
-		return func(yield func(*post[T]) bool) {
+		return func(yield func(*post) bool) {
 			for at := range p.places() {
 				for q := range b.selectors[at] {
 					if q.selector.Matches(labels.Set(p.set)) && !yield(q) {
@@ -102,7 +104,7 @@ func (b *board[T]) matching(p *post[T]) iter.Seq[*post[T]] {
 			}
 		}
 	}
-	return func(yield func(*post[T]) bool) {
+	return func(yield func(*post) bool) {
 		for at := range p.required() {
 			b.want(at.key)
 			for q := range b.sets[at] {
@@ -115,7 +117,7 @@ func (b *board[T]) matching(p *post[T]) iter.Seq[*post[T]] {
 }
 
 // want hangs the label sets at a label, before it is looked at for the first time.
-func (b *board[T]) want(key string) {
+func (b *board) want(key string) {
 	if _, is := b.wanted[key]; is {
 		return
 	}
@@ -132,7 +134,7 @@ func (b *board[T]) want(key string) {
 }
 
 // use counts the selectors at a key.
-func (b *board[T]) use(key string, by int) {
+func (b *board) use(key string, by int) {
 	b.want(key)
 	n := b.wanted[key]
 	b.wanted[key] = n + by
@@ -146,7 +148,7 @@ func (b *board[T]) use(key string, by int) {
 
 // forget takes the label sets off the keys at which no selector hangs, once there are many of
 // these: else a program whose selectors have ever new keys would hold all of them.
-func (b *board[T]) forget() {
+func (b *board) forget() {
 	if b.spare <= 16+len(b.wanted)/2 {
 		return
 	}
@@ -160,7 +162,7 @@ func (b *board[T]) forget() {
 }
 
 // places returns a label set's labels, and its scope.
-func (p *post[T]) places() iter.Seq[place] {
+func (p *post) places() iter.Seq[place] {
 	return func(yield func(place) bool) {
 		for k, v := range p.set {
 			if k != "" && !yield(place{p.scope, k, v}) {
@@ -171,7 +173,7 @@ func (p *post[T]) places() iter.Seq[place] {
 	}
 }
 
-func (b *board[T]) placesOf(p *post[T]) iter.Seq[place] {
+func (b *board) placesOf(p *post) iter.Seq[place] {
 	return func(yield func(place) bool) {
 		for at := range p.places() {
 			if _, is := b.wanted[at.key]; is && !yield(at) {
@@ -184,7 +186,7 @@ func (b *board[T]) placesOf(p *post[T]) iter.Seq[place] {
 // required returns the places at which a selector hangs: of the labels that it requires, that with
 // the fewest values. A selector that matches nothing hangs nowhere. An empty key is no label's: it
 // stands for the scope.
-func (p *post[T]) required() iter.Seq[place] {
+func (p *post) required() iter.Seq[place] {
 	return func(yield func(place) bool) {
 		needs, selectable := p.selector.Requirements()
 		if !selectable {

@@ -9,40 +9,46 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
+// postNames are the names of posts.
+type postNames map[*post]string
+
 // lots are label sets and selectors of all kinds, in two scopes.
-func lots() (sets []*post[string], all []*post[string]) {
+func lots() (sets, all []*post, named postNames) {
+	named = postNames{}
 	for i, set := range labelSets {
 		for _, scope := range scopes {
-			sets = append(sets, &post[string]{scope: scope, set: set, of: fmt.Sprint("set ", i, scope)})
+			p := &post{scope: scope, set: set}
+			named[p] = fmt.Sprint("set ", i, scope)
+			sets = append(sets, p)
 		}
 	}
 	more, _ := labels.NewRequirement("a", selection.GreaterThan, []string{"1"})
 	for i, s := range append(selectors[1:len(selectors):len(selectors)], labels.NewSelector().Add(*more), parsed("a==2,b")) {
 		for _, scope := range scopes {
-			p := selectorPost[string](scope, s)
-			p.of = fmt.Sprint("selector ", i, scope, " ", p.text)
+			p := selectorPost(scope, s)
+			named[p] = fmt.Sprint("selector ", i, scope, " ", p.text)
 			all = append(all, p)
 		}
 	}
-	return sets, all
+	return sets, all, named
 }
 
-func matches(selector, set *post[string]) bool {
+func matches(selector, set *post) bool {
 	return selector.scope == set.scope && selector.selector.Matches(labels.Set(set.set))
 }
 
-func found(b *board[string], p *post[string]) map[string]int {
+func (named postNames) found(b *board, p *post) map[string]int {
 	found := map[string]int{}
 	for q := range b.matching(p) {
-		found[q.of]++
+		found[named[q]]++
 	}
 	return found
 }
 
 func TestABoardFindsWhatMatchesEachOnceWhateverWasAddedFirst(t *testing.T) {
-	sets, selectors := lots()
+	sets, selectors, named := lots()
 	for _, first := range []bool{true, false} {
-		b := newBoard[string]()
+		b := newBoard()
 		if first {
 			for _, p := range selectors {
 				b.add(p)
@@ -55,10 +61,10 @@ func TestABoardFindsWhatMatchesEachOnceWhateverWasAddedFirst(t *testing.T) {
 			want := map[string]int{}
 			for _, set := range sets {
 				if matches(p, set) {
-					want[set.of] = 1
+					want[named[set]] = 1
 				}
 			}
-			assert.Equal(t, want, found(b, p), p.of)
+			assert.Equal(t, want, named.found(b, p), named[p])
 		}
 		if !first {
 			for _, p := range selectors {
@@ -69,10 +75,10 @@ func TestABoardFindsWhatMatchesEachOnceWhateverWasAddedFirst(t *testing.T) {
 			want := map[string]int{}
 			for _, p := range selectors {
 				if matches(p, set) {
-					want[p.of] = 1
+					want[named[p]] = 1
 				}
 			}
-			assert.Equal(t, want, found(b, set), set.of)
+			assert.Equal(t, want, named.found(b, set), named[set])
 		}
 		for i := range sets {
 			b.remove(sets[i])

@@ -8,8 +8,8 @@ import (
 // Changes has the entries of a collection that are not what they were at the last [Changes.Done]:
 // what a program still has to write. [ChangesOf] makes one. It outlives [Graph.Reset].
 type Changes[K comparable, V any] struct {
-	of  *collection[K, V]
-	was map[K]*cell[K, V] // at the last Done, of the keys that have changed; nil: it was not there
+	of  *collection
+	was map[K]*cellOf[K, V] // at the last Done, of the keys that have changed; nil: it was not there
 }
 
 // Change is the difference between an entry at the last [Changes.Done] and now.
@@ -31,22 +31,22 @@ func ChangesOf[K comparable, V any](c Collection[K, V]) *Changes[K, V] {
 	if c.c.c.begun {
 		c.c.c.wrong("ChangesOf(%q) is called after the first Update", c.c.name)
 	}
-	f := &Changes[K, V]{of: c.c, was: make(map[K]*cell[K, V])}
+	f := &Changes[K, V]{of: c.c, was: make(map[K]*cellOf[K, V])}
 	c.c.followers = append(c.c.followers, f)
 	return f
 }
 
 // keepOld keeps what a key was at the last Done.
-func (f *Changes[K, V]) keepOld(old, next *cell[K, V]) {
-	var k K
-	if old != nil {
-		k = old.key
-	} else {
-		k = next.key
+func (f *Changes[K, V]) keepOld(old, next cell) {
+	x, is := old.(*cellOf[K, V])
+	known := x
+	if !is {
+		known = next.(*cellOf[K, V])
 	}
+	k := known.key
 	switch was, has := f.was[k]; {
 	case !has:
-		f.was[k] = old
+		f.was[k] = x
 	case was == nil && next == nil:
 		delete(f.was, k) // it has come and gone, and costs no memory until the next Done
 	}
@@ -64,7 +64,7 @@ func (f *Changes[K, V]) All(r *Reader) iter.Seq[Change[K, V]] {
 	for k := range f.was {
 		keys = append(keys, k)
 	}
-	slices.SortFunc(keys, f.of.table.compare)
+	slices.SortFunc(keys, tableOf[K](f.of).compare)
 	return func(yield func(Change[K, V]) bool) {
 		r.permit(&f.of.header)
 		for _, k := range keys {
@@ -82,9 +82,9 @@ func (f *Changes[K, V]) Done() { clear(f.was) }
 // change compares a key with what it was.
 func (f *Changes[K, V]) change(k K) (ch Change[K, V], is bool) {
 	old := f.was[k]
-	var now *cell[K, V]
-	if e := f.of.find(k); e != nil {
-		now = e.cell
+	var now *cellOf[K, V]
+	if e := find(f.of, k); e != nil {
+		now = e.cell.(*cellOf[K, V])
 	}
 	switch {
 	case old == now:
@@ -94,7 +94,7 @@ func (f *Changes[K, V]) change(k K) (ch Change[K, V], is bool) {
 		if sameFault(old.fault, now.fault) {
 			return ch, false
 		}
-	case f.of.alike != nil && f.of.alike(old.val, now.val), f.of.alike == nil && f.of.equal(old.val, now.val):
+	case f.of.typed.equal(old.val, now.val):
 		return ch, false
 	}
 	ch.Key = k

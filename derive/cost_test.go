@@ -41,20 +41,20 @@ func TestACollectionThatIsSearchedInOrderNeedsNoMap(t *testing.T) {
 		all = append(all, &thing{Name: string(c)}, &thing{Name: string(c) + "+"})
 	}
 	updated(t, g, all...)
-	assert.Nil(t, in.c.table.rows)
+	assert.Nil(t, tableOf[string](in.c).rows)
 	r := updated(t, g, all[1:]...)
 	assert.Equal(t, len(all)-1, before.Len(r))
-	assert.Nil(t, in.c.table.rows)
+	assert.Nil(t, tableOf[string](in.c).rows)
 	for i := range 26 {
 		for _, name := range []string{string(rune('a' + i*7%26)), string(rune('a'+i*7%26)) + "+"} {
 			_, err := before.Get(r, name)
 			assert.Equal(t, (i*7%26)%2 == 0 && name != "a", err == nil, name)
 		}
 	}
-	assert.Len(t, in.c.table.rows, len(all)-1, "searches here and there make one")
+	assert.Len(t, tableOf[string](in.c).rows, len(all)-1, "searches here and there make one")
 	r = updated(t, g, all[1], all[0])
 	assert.Equal(t, 2, before.Len(r))
-	assert.Len(t, in.c.table.rows, 2, "it follows from then on")
+	assert.Len(t, tableOf[string](in.c).rows, 2, "it follows from then on")
 }
 
 func TestAnEntryIsInNoneOneOrSeveralGroupsByTurns(t *testing.T) {

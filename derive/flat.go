@@ -13,17 +13,18 @@ import (
 // that input, whose Key is zero. A look-up of any absent key of that input returns the same error.
 // All else is as with [Map].
 func FlatMap[K, J comparable, V, W any](in Collection[K, V], name string, f func(r *Reader, k K, v V, put func(J, W)) error, o ...Option[W]) Collection[From[K, J], W] {
-	n := &flat[K, J, V, W]{f: f}
-	n.equal, n.printed = equalOf(o), true
-	declareOn(in, n, "FlatMap", name)
-	if f == nil {
-		n.c.wrong("%q has no function", name)
+	n := &flat{}
+	p := &putter[K, J, V, W]{n: n, f: f, equal: equalOf(o)}
+	n.typed, n.printed.on = typedBy[From[K, J]](p.equal), true
+	declareOn(in.c, n, "FlatMap", name, f != nil)
+	n.in, n.putter = in.c, p
+	compare, err := fromOrder[K, J](tableOf[K](in.c).compare)
+	p.table = ownBy[From[K, J], W](&n.collection, compare, err)
+	n.typed.whyAbsent = func(r *Reader, key any) error {
+		k := key.(From[K, J])
+		return n.whyAbsent(r, k, k.From, find(n.in, k.From))
 	}
-	n.in = in.c
-	compare, err := fromOrder[K, J](in.c.table.compare)
-	n.ownBy(n.c, compare, err)
 	n.reset()
-	n.whyAbsent = n.reasonFor
 	return Collection[From[K, J], W]{&n.collection}
 }
 
@@ -46,17 +47,132 @@ func samePairs[J comparable, W any](a, b []pair[J, W], equal func(a, b W) bool) 
 	})
 }
 
+// flat is the node behind [FlatMap].
+type flat struct {
+	collection
+	runsOf
+	batches []*batch    // by the rows of the input
+	putter  interface { // a *putter[K, J, V, W]
+		run(row int32, b *batch)
+		check(row int32, b *batch) *finding
+	}
+	// reasons are the questions of those who have looked up an absent key, by the key of the input.
+	reasons map[any]*reason
+}
+
+// batch is what a run has put, in this order, or why it has failed.
+type batch struct {
+	runner
+	put   []*entry
+	fault *fault
+}
+
+// reason is the question whether the function has failed for an input. Its answer is another one
+// when it fails, when it fails otherwise, and when it fails no more.
+type reason struct {
+	question
+	key any
+	of  *flat
+}
+
+func (q *reason) orphaned() { delete(q.of.reasons, q.key) }
+
+func (q *reason) text(*core) string { return named(&q.of.header, q.key) + " (whether it fails)" }
+
+func (n *flat) reset() {
+	n.collection.reset()
+	n.forgetRuns()
+	n.batches = nil
+	n.reasons = make(map[any]*reason)
+}
+
+// whyAbsent returns the error of an absent key, which is that of the run of its input.
+func (n *flat) whyAbsent(r *Reader, key, from any, in *entry) error {
+	if r.record {
+		q := n.reasons[from]
+		if q == nil {
+			q = &reason{key: from, of: n}
+			n.reasons[from] = q
+		}
+		r.recordQuestion(q)
+	}
+	if in == nil || n.batches[in.row].fault == nil {
+		return nil
+	}
+	return &EntryError{Node: n.name, Key: keyText(key), Err: n.batches[in.row].fault.err}
+}
+
+func (n *flat) evaluate() {
+	var block []batch
+	add := func(row int32, coming int) *runner {
+		n.batches = reaching(n.batches, row, nil)
+		n.batches[row] = takeElement(&block, coming)
+		return &n.batches[row].runner
+	}
+	n.evaluateRuns(n.c, n, add, n.remove, func(row int32, _ *runner) { n.putter.run(row, n.batches[row]) })
+}
+
+// remove takes out what the run of an input has put that is gone.
+func (n *flat) remove(row int32, in cell) {
+	b := n.batches[row]
+	n.setFault(b, in, nil)
+	for _, e := range b.put {
+		n.drop(e)
+	}
+	n.batches[row] = nil
+}
+
+// setFault sets why the run of an input has failed.
+func (n *flat) setFault(b *batch, in cell, f *fault) {
+	if len(n.reasons) > 0 && !sameFault(b.fault, f) {
+		if q := n.reasons[in.anyKey()]; q != nil {
+			n.c.answered(q, q)
+		}
+	}
+	b.fault = f
+}
+
+func (n *flat) explain(key string) (Explanation, bool) {
+	return n.explained(key, func(e *entry) *runner {
+		row := slices.IndexFunc(n.batches, func(b *batch) bool { return b != nil && slices.Contains(b.put, e) })
+		return n.runner(int32(row))
+	})
+}
+
+func (n *flat) checks() int { return len(n.runs) }
+
+func (n *flat) check(row int) *finding {
+	b := n.batches[row]
+	if b == nil {
+		return nil
+	}
+	for _, e := range b.put {
+		if f := n.changedAfter(e); f != nil {
+			return f
+		}
+	}
+	return n.putter.check(int32(row), b)
+}
+
+// putter is the part of a [FlatMap] that needs its types.
+type putter[K, J comparable, V, W any] struct {
+	n     *flat
+	table *table[From[K, J]] // of n
+	f     func(r *Reader, k K, v V, put func(J, W)) error
+	equal func(a, b W) bool
+}
+
 // collected runs the function for an input, and returns what it has put.
-func (n *flat[K, J, V, W]) collected(r *Reader, in *cell[K, V]) (all []pair[J, W], err error) {
+func (p *putter[K, J, V, W]) collected(r *Reader, in *cellOf[K, V]) (all []pair[J, W], err error) {
 	if in.fault != nil {
-		return nil, n.in.errorOf(in)
+		return nil, p.n.in.errorOf(in)
 	}
 	at := map[J]int(nil)
 	ended := false
 	defer func() { ended = true }()
-	err = n.f(r, in.key, in.val, func(j J, w W) {
+	err = p.f(r, in.key, in.val, func(j J, w W) {
 		if ended {
-			misuse("%q: put is called after its function has returned", n.name)
+			misuse("%q: put is called after its function has returned", p.n.name)
 		}
 		if i, there := position(all, at, j); there {
 			all[i].twice = true
@@ -90,84 +206,31 @@ func position[J comparable, W any](all []pair[J, W], at map[J]int, j J) (int, bo
 	return 0, false
 }
 
-// flat is the node behind [FlatMap].
-type flat[K, J comparable, V, W any] struct {
-	collection[From[K, J], W]
-	runsOf[K, V, batch[K, J, W], *batch[K, J, W]]
-	f func(r *Reader, k K, v V, put func(J, W)) error
-	// reasons are the questions of those who have looked up an absent key.
-	reasons map[K]*reason[K]
+// input returns the cell of the input in a row.
+func (p *putter[K, J, V, W]) input(row int32) *cellOf[K, V] {
+	return p.n.in.entries[row].cell.(*cellOf[K, V])
 }
 
-// batch is what a run has put, in this order, or why it has failed.
-type batch[K, J comparable, W any] struct {
-	runner
-	put   []*entry[From[K, J], W]
-	fault *fault
+// has returns the cell of an entry that was put.
+func (p *putter[K, J, V, W]) has(e *entry) *cellOf[From[K, J], W] {
+	return e.cell.(*cellOf[From[K, J], W])
 }
 
-// reason is the question whether the function has failed for an input. Its answer is another one
-// when it fails, when it fails otherwise, and when it fails no more.
-type reason[K comparable] struct {
-	question
-	key K
-	of  *header
-	all map[K]*reason[K]
-}
-
-func (q *reason[K]) orphaned() { delete(q.all, q.key) }
-
-func (q *reason[K]) text(*core) string { return named(q.of, q.key) + " (whether it fails)" }
-
-func (n *flat[K, J, V, W]) reset() {
-	n.collection.reset()
-	n.forgetRuns()
-	n.reasons = make(map[K]*reason[K])
-}
-
-// reasonFor returns the error of an absent key, which is that of the run of its input.
-func (n *flat[K, J, V, W]) reasonFor(r *Reader, k From[K, J]) error {
-	if r.record {
-		q := n.reasons[k.From]
-		if q == nil {
-			q = &reason[K]{key: k.From, of: &n.header, all: n.reasons}
-			n.reasons[k.From] = q
-		}
-		r.recordQuestion(q)
-	}
-	if e := n.in.find(k.From); e != nil && n.runs[e.row].fault != nil {
-		return &EntryError{Node: n.name, Key: keyText(k), Err: n.runs[e.row].fault.err}
-	}
-	return nil
-}
-
-func (n *flat[K, J, V, W]) evaluate() {
-	n.evaluateRuns(n.c, n, func(int32, *batch[K, J, W]) {}, n.remove, n.runBatch)
-	n.cellBlock = nil
-}
-
-// remove takes out what the run of an input has put that is gone.
-func (n *flat[K, J, V, W]) remove(_ int32, b *batch[K, J, W]) {
-	if len(b.put) > 0 {
-		n.replace(b, b.put[0].cell.key.From, nil, nil)
-	}
-}
-
-func (n *flat[K, J, V, W]) runBatch(row int32, b *batch[K, J, W]) {
-	in := n.in.entries[row].cell
+func (p *putter[K, J, V, W]) run(row int32, b *batch) {
+	n, in := p.n, p.input(row)
 	var puts []pair[J, W]
 	err := n.run(row, &b.runner, func(r *Reader) (err error) {
-		puts, err = n.collected(r, in)
+		puts, err = p.collected(r, in)
 		return err
 	})
 	before := n.changeCount()
 	switch {
 	case err == nil:
-		n.replace(b, in.key, puts, nil)
+		p.replace(b, in, puts, nil)
 	case errors.Is(err, Skip):
-		n.replace(b, in.key, nil, nil)
+		p.replace(b, in, nil, nil)
 	default:
-		n.replace(b, in.key, make([]pair[J, W], 1), &fault{err})
+		p.replace(b, in, make([]pair[J, W], 1), &fault{err})
 	}
 	if in.fault == nil {
 		n.countRun(&b.runner, n.changeCount() > before)
@@ -176,106 +239,86 @@ func (n *flat[K, J, V, W]) runBatch(row int32, b *batch[K, J, W]) {
 
 // replace puts the entries of a run in the place of those of the run before. A run that has failed
 // has one, which is invalid.
-func (n *flat[K, J, V, W]) replace(b *batch[K, J, W], k K, puts []pair[J, W], failed *fault) {
-	if q := n.reasons[k]; q != nil && !sameFault(b.fault, failed) {
-		n.c.answered(q, q)
-	}
+func (p *putter[K, J, V, W]) replace(b *batch, in *cellOf[K, V], puts []pair[J, W], failed *fault) {
+	p.n.setFault(b, in, failed)
 	was := b.put
-	b.put, b.fault = make([]*entry[From[K, J], W], 0, len(puts)), failed
+	b.put = make([]*entry, 0, len(puts))
 	var at map[J]int // in was
-	for i, p := range puts {
+	for i, put := range puts {
 		f := failed
-		if p.twice {
+		if put.twice {
 			f = &fault{errTwice}
 		}
-		if i >= len(was) || was[i] == nil || was[i].cell.key.Key != p.key {
+		if i >= len(was) || was[i] == nil || p.has(was[i]).key.Key != put.key {
 			if at == nil && len(was) > 0 {
 				at = make(map[J]int, len(was))
 				for i, e := range was {
 					if e != nil {
-						at[e.cell.key.Key] = i
+						at[p.has(e).key.Key] = i
 					}
 				}
 			}
 			i = len(was)
-			if old, there := at[p.key]; there {
+			if old, there := at[put.key]; there {
 				i = old
 			}
 		}
-		var e *entry[From[K, J], W]
+		var e *entry
 		if i < len(was) {
 			e, was[i] = was[i], nil
 		}
-		b.put = append(b.put, n.set(e, From[K, J]{k, p.key}, p.val, f))
+		b.put = append(b.put, p.set(e, From[K, J]{in.key, put.key}, put.val, f))
 	}
 	for _, e := range was {
 		if e != nil {
-			n.table.drop(e.cell.key, e.row)
-			n.put(e, nil)
-			n.entries[e.row] = nil
+			p.n.drop(e)
 		}
 	}
 }
 
 // set gives an entry what was put, unless it has that already. Nil: there is no entry yet.
-func (n *flat[K, J, V, W]) set(e *entry[From[K, J], W], k From[K, J], v W, f *fault) *entry[From[K, J], W] {
+func (p *putter[K, J, V, W]) set(e *entry, k From[K, J], v W, f *fault) *entry {
+	n := p.n
 	if e == nil {
-		e = &entry[From[K, J], W]{}
-		n.place(n.table.add(k), e)
+		e = &entry{}
+		n.place(p.table.add(k), e)
 	}
-	same := false
-	if f == nil && e.cell != nil {
-		if err := n.called(func() error { same = n.same(e, v); return nil }); err != nil {
+	var next cell
+	if f == nil {
+		if err := n.called(func() error { next = another(n.c, e.cell, k, v, p.equal); return nil }); err != nil {
 			f = &fault{err}
 		}
 	}
-	if same || f != nil && sameFault(faultOf(e.cell), f) {
-		return e
+	if f != nil && !sameFault(faultOf(e.cell), f) {
+		next = &cellOf[From[K, J], W]{key: k, fault: f}
 	}
-	x := n.cellBlock.takeElement(n.c.coming)
-	if x.key, x.fault = k, f; f == nil {
-		x.val = v
+	if next != nil {
+		n.put(e, next)
 	}
-	n.put(e, x)
 	return e
 }
 
-func (n *flat[K, J, V, W]) explain(key string) (Explanation, bool) {
-	return n.explained(key, func(e *entry[From[K, J], W]) *runner {
-		row := slices.IndexFunc(n.runs, func(b *batch[K, J, W]) bool { return b != nil && slices.Contains(b.put, e) })
-		return n.runner(int32(row))
-	})
-}
-
-func (n *flat[K, J, V, W]) checks() int { return len(n.runs) }
-
 // check runs the function of an input again. An entry that is invalid because its Equal panics has
 // no value to compare with.
-func (n *flat[K, J, V, W]) check(row int) *finding {
-	b := n.runs[row]
-	if b == nil {
-		return nil
-	}
-	in, kept := n.in.entries[row].cell, outcome{}
+func (p *putter[K, J, V, W]) check(row int32, b *batch) *finding {
+	in, kept := p.input(row), outcome{}
 	if b.fault != nil {
 		kept.err = b.fault.err
 	}
 	var puts []pair[J, W]
 	for _, e := range b.put {
-		if f := n.changedAfter(e); f != nil {
-			return f
-		}
-		twice := e.cell.fault != nil
-		if twice && b.fault == nil && !errors.Is(e.cell.fault.err, errTwice) {
+		x := p.has(e)
+		twice := x.fault != nil
+		if twice && b.fault == nil && !errors.Is(x.fault.err, errTwice) {
 			return nil
 		}
-		puts = append(puts, pair[J, W]{e.cell.key.Key, e.cell.val, twice})
+		puts = append(puts, pair[J, W]{x.key.Key, x.val, twice})
 	}
 	kept.val = puts
-	return compared(n.name, keyText(in.key), func() (o outcome) {
+	return compared(p.n.name, keyText(in.key), func() (o outcome) {
 		var all []pair[J, W]
-		o.err = n.rerun(func(r *Reader) (err error) {
-			all, err = n.collected(r, in)
+		o.err = p.n.rerun(func(r *Reader) (err error) {
+			all, err = p.collected(r, in)
 			return err
 		})
 		if errors.Is(o.err, Skip) {
@@ -283,5 +326,5 @@ func (n *flat[K, J, V, W]) check(row int) *finding {
 		}
 		o.val = all
 		return o
-	}, kept, func(a, b []pair[J, W]) bool { return samePairs(a, b, n.equal) })
+	}, kept, func(a, b any) bool { return samePairs(a.([]pair[J, W]), b.([]pair[J, W]), p.equal) })
 }

@@ -95,9 +95,10 @@ type core struct {
 	rec recorder
 	// coming is how many functions of a node run after another, the one that runs included. What
 	// they need comes in blocks.
-	coming   int
-	readers  block[Reader]
-	askBlock block[ask]
+	coming    int
+	readers   []Reader
+	askBlock  []ask
+	cellBlock any // a *[]cellOf[K, V]
 
 	reader   *Reader // that the last Update has returned
 	updates  uint32

@@ -8,7 +8,7 @@ import (
 
 // Group is some entries of a collection, in the order of their keys: the members of an index's
 // group, or a selection. It never changes, and may be kept. Invalid entries are in no group.
-type Group[K comparable, V any] struct{ cells []*cell[K, V] }
+type Group[K comparable, V any] struct{ cells []*cellOf[K, V] }
 
 // Len returns the number of members.
 func (g Group[K, V]) Len() int { return len(g.cells) }
@@ -38,54 +38,59 @@ func (g Group[K, V]) String() string {
 func (g Group[K, V]) Equal(other Group[K, V]) bool { return slices.Equal(g.cells, other.cells) }
 
 // edit is a member that comes, goes, or has another value.
-type edit[K comparable, V any] struct {
-	cell *cell[K, V] // the last one of a member that goes
+type edit struct {
+	cell cell // the last one of a member that goes
 	goes bool
 }
 
-// edited returns a group with edits, one for a key, which it sorts. It costs a pointer per member.
+// applyEdits returns a group with edits, one for a key, which it sorts. It costs a pointer per member.
 //
 // cells is an empty list for them.
-func (g Group[K, V]) edited(edits []edit[K, V], cells []*cell[K, V], compare func(a, b K) int) Group[K, V] {
-	byKey := func(a, b *cell[K, V]) int { return compare(a.key, b.key) }
-	slices.SortFunc(edits, func(a, b edit[K, V]) int { return byKey(a.cell, b.cell) })
+func applyEdits[K comparable, V any](g Group[K, V], edits []edit, cells []*cellOf[K, V], byKey func(a, b cell) int) Group[K, V] {
+	sortEdits(edits, byKey)
 	rest := g.cells
 	for _, ed := range edits {
-		i, there := slices.BinarySearchFunc(rest, ed.cell, byKey)
+		x := ed.cell.(*cellOf[K, V])
+		i, there := slices.BinarySearchFunc(rest, x, func(a, b *cellOf[K, V]) int { return byKey(a, b) })
 		cells = append(cells, rest[:i]...)
 		if rest = rest[i:]; there {
 			rest = rest[1:]
 		}
 		if !ed.goes {
-			cells = append(cells, ed.cell)
+			cells = append(cells, x)
 		}
 	}
 	return Group[K, V]{append(cells, rest...)}
 }
 
-// groupOf returns a group of cells in any order.
-func groupOf[K comparable, V any](cells []*cell[K, V], compare func(a, b K) int) Group[K, V] {
-	slices.SortFunc(cells, func(a, b *cell[K, V]) int { return compare(a.key, b.key) })
-	return Group[K, V]{cells}
+func sortEdits(edits []edit, byKey func(a, b cell) int) {
+	slices.SortFunc(edits, func(a, b edit) int { return byKey(a.cell, b.cell) })
+}
+
+// orderOfCells returns the order of the cells of a collection, which is that of their keys.
+func orderOfCells[K comparable, V any](c *collection) func(a, b cell) int {
+	compare := tableOf[K](c).compare
+	return func(a, b cell) int { return compare(a.(*cellOf[K, V]).key, b.(*cellOf[K, V]).key) }
 }
 
 // Index has the entries of a collection in groups. [GroupBy] makes one.
-type Index[I, K comparable, V any] struct{ n *groups[I, K, V] }
+type Index[I, K comparable, V any] struct{ n *groups }
 
 // GroupBy makes an index: the function returns the groups that an entry is in, none or many. It
 // runs when the entry is new or has another value. It has no Reader: what else a group depends on
 // belongs to a [Map] before. If it panics, the entry is in no group, and [Stats] tells.
 func GroupBy[I, K comparable, V any](in Collection[K, V], name string, of func(K, V) []I) Index[I, K, V] {
-	n := &groups[I, K, V]{of: of}
-	declareOn(in, n, "GroupBy", name)
-	if of == nil {
-		n.c.wrong("%q has no function", name)
-	}
+	n := &groups{}
+	n.typed = typedBy[I](Group[K, V].Equal)
+	n.typed.equal = equalMembers[K, V](in.c)
+	declareOn(in.c, n, "GroupBy", name, of != nil)
 	n.in = in.c
-	n.equal = Group[K, V].Equal
-	n.alike = membersEqual[K](n.in.equal)
-	n.own(n.c)
-	n.table.keyAt = n.keyAt
+	table := own[I, Group[K, V]](&n.collection)
+	table.keyAt = func(row int32) I { return n.cellAt(row).(*cellOf[I, Group[K, V]]).key }
+	byKey := orderOfCells[K, V](in.c)
+	n.listGroups = func(x cell, was []int32) error { return listGroups(n, table, of, x.(*cellOf[K, V]), was) }
+	n.regroup = func() { regroup[I, K, V](n, byKey) }
+	n.checkGroups = func(row int32, x cell) *finding { return checkGroups(n, table, of, row, x.(*cellOf[K, V])) }
 	n.reset()
 	return Index[I, K, V]{n}
 }
@@ -112,106 +117,108 @@ func (x Index[I, K, V]) Keys() Collection[I, struct{}] {
 	if x.n == nil {
 		return Collection[I, struct{}]{}
 	}
-	if x.n.keys.c == nil {
+	if x.n.keys == nil {
 		if x.n.c.begun {
 			misuse("the keys of %q are asked for after the first Update: call Keys before it", x.n.name)
 		}
-		m := &mapped[I, Group[K, V], struct{}]{quiet: true}
-		m.f = func(*Reader, I, Group[K, V]) (struct{}, error) { return struct{}{}, nil }
-		m.equal = func(struct{}, struct{}) bool { return true }
-		declareOn(x.Groups(), m, "Keys", x.n.name+" (keys)")
-		m.over(x.Groups())
-		x.n.keys = Collection[I, struct{}]{&m.collection}
+		m := &mapped{quiet: true}
+		m.typed = typedBy[I](func(struct{}, struct{}) bool { return true })
+		m.f = func(_ *Reader, in, was cell) (cell, error) {
+			if was != nil {
+				return nil, nil
+			}
+			return &cellOf[I, struct{}]{key: in.(*cellOf[I, Group[K, V]]).key}, nil
+		}
+		m.over(&x.n.collection, "Keys", x.n.name+" (keys)", true)
+		x.n.keys = &m.collection
 	}
-	return x.n.keys
+	return Collection[I, struct{}]{x.n.keys}
 }
 
 // groups is the node behind an [Index]: a collection of groups.
-type groups[I, K comparable, V any] struct {
-	collection[I, Group[K, V]]
-	in *collection[K, V]
-	of func(K, V) []I
+type groups struct {
+	collection
+	in *collection
 	// keys is the node of [Index.Keys], if that was called.
-	keys    Collection[I, struct{}]
+	keys    *collection
 	members memberships
-	failed  failures[K]
-	pending[I, K, V]
+	failed  failures
+	pending
+
+	// listGroups lists the rows of the groups of an entry, regroup changes the groups, and
+	// checkGroups checks those of an entry. They need the types.
+	listGroups  func(x cell, was []int32) error
+	regroup     func()
+	checkGroups func(row int32, x cell) *finding
 }
 
 // pending is what one Update uses to change groups.
-type pending[I, K comparable, V any] struct {
+type pending struct {
 	// touched are the groups with edits in this Update, and edits are those of all groups.
 	// Positions count from 1, so that 0 is none: at[row] is the place of a group in touched,
 	// touched.last its newest edit, and chained.before the edit before that.
-	touched []touched[I, K, V]
+	touched []touched
 	at      []int32
-	edits   []chained[K, V]
-	rows    []int32      // of the entry whose change is taken over
-	batch   []edit[K, V] // of the group that is changed
-	// coming is how many changes are still to be taken over, or groups to be changed. What they
-	// need comes in blocks.
-	coming      int
-	entryBlock  block[entry[I, Group[K, V]]]
-	memberBlock block[*cell[K, V]]
+	edits   []chained
+	rows    []int32 // of the entry whose change is taken over
+	batch   []edit  // of the group that is changed
 }
 
 // touched is a group with edits.
-type touched[I, K comparable, V any] struct {
-	next      *cell[I, Group[K, V]] // its key is there, and its members are in the end
+type touched struct {
+	fresh     cell // of a group that is new: it has the key. Else nil.
 	row, last int32
 }
 
 // chained is an edit, and where the one before it in the same group is.
-type chained[K comparable, V any] struct {
-	cell   *cell[K, V]
+type chained struct {
+	edit
 	before int32
-	goes   bool
 }
 
-func (n *groups[I, K, V]) reset() {
+func (n *groups) reset() {
 	n.collection.reset()
 	n.members, n.failed = memberships{}, nil
 	n.touched, n.at, n.edits = nil, nil, nil
 }
 
-func (n *groups[I, K, V]) explain(key string) (Explanation, bool) { return n.explained(key, nil) }
+func (n *groups) explain(key string) (Explanation, bool) { return n.explained(key, nil) }
 
-func (n *groups[I, K, V]) size() (valid, invalid int) { return n.valid, n.invalid + len(n.failed) }
+func (n *groups) size() (valid, invalid int) { return n.valid, n.invalid + len(n.failed) }
 
-func (n *groups[I, K, V]) evaluate() {
-	n.coming = n.in.changeCount()
-	n.edits, n.touched = slices.Grow(n.edits, n.coming), slices.Grow(n.touched, n.coming)
+func (n *groups) evaluate() {
+	coming := n.in.changeCount()
+	n.edits, n.touched = slices.Grow(n.edits, coming), slices.Grow(n.touched, coming)
 	if n.fresh {
-		n.at, n.members.one = slices.Grow(n.at, n.coming), slices.Grow(n.members.one, n.coming)
-		n.table.order = slices.Grow(n.table.order, n.coming)
+		n.at, n.members.one = slices.Grow(n.at, coming), slices.Grow(n.members.one, coming)
+		n.table.grow(coming)
 	}
 	for ch := range n.in.changes() {
+		n.c.coming = coming
 		n.change(ch)
-		n.coming--
+		coming--
 	}
-	n.coming = len(n.touched)
-	n.entries = slices.Grow(n.entries, int(n.table.size)-len(n.entries))
-	for _, t := range n.touched {
-		n.apply(t)
-		n.coming--
+	if n.fresh {
+		n.entries = slices.Grow(n.entries, len(n.touched))
 	}
-	n.entryBlock, n.memberBlock, n.cellBlock = nil, nil, nil
+	n.regroup()
+	n.c.endBlocks()
 	n.touched, n.edits, n.batch = emptied(n.touched), emptied(n.edits), emptied(n.batch)
 }
 
 // change takes over the change of one entry, and lists what that changes in the groups.
-func (n *groups[I, K, V]) change(ch change[K, V]) {
+func (n *groups) change(ch change) {
 	next := ch.e.cell
 	was := n.members.of(ch.e.row)
 	n.rows = n.rows[:0]
-	if next != nil {
-		for _, i := range n.groupsFor(next) {
-			n.rows = append(n.rows, n.rowOf(i, was))
-		}
+	var failure error
+	if next != nil && next.reason() == nil {
+		n.counts.runs++
+		failure = n.listGroups(next, was)
 		slices.Sort(n.rows)
 		n.rows = slices.Compact(n.rows)
 	}
-	n.failed.settle(ch.keyOf(), next != nil)
+	n.failed.set(ch.known(), failure)
 	for _, row := range was {
 		if _, stays := slices.BinarySearch(n.rows, row); !stays {
 			n.edit(row, ch.old, true)
@@ -223,87 +230,94 @@ func (n *groups[I, K, V]) change(ch change[K, V]) {
 	n.members.set(ch.e.row, n.rows)
 }
 
-// groupsFor returns the groups of an entry.
-func (n *groups[I, K, V]) groupsFor(x *cell[K, V]) (is []I) {
-	if x.fault != nil {
-		n.failed.setFailure(x.key, nil)
-		return nil
-	}
-	n.counts.runs++
-	err := n.called(func() error {
-		is = n.of(x.key, x.val)
-		return nil
-	})
-	n.failed.setFailure(x.key, err)
-	return is
-}
-
-// keyAt returns the key of a group. A new one has its entry in the end.
-func (n *groups[I, K, V]) keyAt(row int32) I {
+// cellAt returns a cell with the key of a group. A new one has its entry in the end.
+func (n *groups) cellAt(row int32) cell {
 	if int(row) < len(n.at) && n.at[row] > 0 {
-		return n.touched[n.at[row]-1].next.key
+		if x := n.touched[n.at[row]-1].fresh; x != nil {
+			return x
+		}
 	}
-	return n.entries[row].cell.key
+	return n.entries[row].cell
 }
 
-// rowOf returns the row of a group. Most entries stay in the group that they were in. A group
-// without members gets a row, and will get an edit.
-func (n *groups[I, K, V]) rowOf(i I, was []int32) int32 {
-	if len(was) == 1 && n.keyAt(was[0]) == i {
-		return was[0]
-	}
-	row, found := n.table.row(i)
-	if !found {
-		row = n.table.add(i)
-		n.touch(i, row)
-	}
-	return row
-}
-
-func (n *groups[I, K, V]) touch(i I, row int32) {
+// touch lists a group that gets edits. It is new if it has a fresh cell.
+func (n *groups) touch(row int32, fresh cell) {
 	n.at = reaching(n.at, row, 0)
-	next := n.cellBlock.takeElement(n.coming)
-	next.key = i
-	n.touched = append(n.touched, touched[I, K, V]{next: next, row: row})
+	n.touched = append(n.touched, touched{fresh: fresh, row: row})
 	n.at[row] = int32(len(n.touched))
 }
 
 // edit lists an edit of a group.
-func (n *groups[I, K, V]) edit(row int32, x *cell[K, V], goes bool) {
+func (n *groups) edit(row int32, x cell, goes bool) {
 	if n.at[row] == 0 {
-		n.touch(n.entries[row].cell.key, row)
+		n.touch(row, nil)
 	}
 	t := &n.touched[n.at[row]-1]
-	n.edits = append(n.edits, chained[K, V]{x, t.last, goes})
+	n.edits = append(n.edits, chained{edit{x, goes}, t.last})
 	t.last = int32(len(n.edits))
 }
 
-// apply changes the members of one group.
-func (n *groups[I, K, V]) apply(t touched[I, K, V]) {
-	n.at[t.row] = 0
+// editsOf returns the edits of a group.
+func (n *groups) editsOf(t touched) []edit {
 	n.batch = n.batch[:0]
-	for at := t.last; at != 0; {
-		ed := n.edits[at-1]
-		n.batch = append(n.batch, edit[K, V]{ed.cell, ed.goes})
-		at = ed.before
+	for at := t.last; at != 0; at = n.edits[at-1].before {
+		n.batch = append(n.batch, n.edits[at-1].edit)
 	}
-	n.entries = reaching(n.entries, t.row, nil)
-	if n.entries[t.row] == nil {
-		n.place(t.row, n.entryBlock.takeElement(n.coming))
+	return n.batch
+}
+
+// listGroups runs the function of an index for an entry, and lists the rows of its groups. The
+// entry was in some groups before. A group without members gets a row, and will get an edit.
+func listGroups[I, K comparable, V any](n *groups, table *table[I], of func(K, V) []I, x *cellOf[K, V], was []int32) error {
+	var is []I
+	err := n.called(func() error {
+		is = of(x.key, x.val)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	e := n.entries[t.row]
-	var was Group[K, V]
-	if e.cell != nil {
-		was = e.cell.val
+	for _, i := range is {
+		if len(was) == 1 && table.keyAt(was[0]) == i { // most entries stay in their group
+			n.rows = append(n.rows, was[0])
+			continue
+		}
+		row, found := table.row(i)
+		if !found {
+			row = table.add(i)
+			fresh := newCell[I, Group[K, V]](n.c)
+			fresh.key = i
+			n.touch(row, fresh)
+		}
+		n.rows = append(n.rows, row)
 	}
-	room := n.memberBlock.room(len(was.cells)+len(n.batch), n.coming)
-	if t.next.val = was.edited(n.batch, room, n.in.table.compare); t.next.val.Len() > 0 {
-		n.put(e, t.next)
-		return
+	return nil
+}
+
+// regroup changes the members of the groups that have edits.
+func regroup[I, K comparable, V any](n *groups, byKey func(a, b cell) int) {
+	var entries []entry
+	var lists []*cellOf[K, V]
+	for i, t := range n.touched {
+		n.c.coming = len(n.touched) - i
+		n.at[t.row] = 0
+		edits := n.editsOf(t)
+		var was Group[K, V]
+		next, is := t.fresh.(*cellOf[I, Group[K, V]])
+		if is {
+			n.place(t.row, takeElement(&entries, n.c.coming))
+		} else {
+			old := n.entries[t.row].cell.(*cellOf[I, Group[K, V]])
+			next = newCell[I, Group[K, V]](n.c)
+			next.key, was = old.key, old.val
+		}
+		room := takeList(&lists, len(was.cells)+len(edits), n.c.coming)
+		if next.val = applyEdits(was, edits, room, byKey); next.val.Len() > 0 {
+			n.put(n.entries[t.row], next)
+		} else {
+			n.drop(n.entries[t.row])
+		}
 	}
-	n.table.drop(t.next.key, t.row)
-	n.put(e, nil)
-	n.entries[t.row] = nil
 }
 
 // memberships has the groups that each entry is in, by the rows of both. Most entries are in one.
@@ -336,55 +350,49 @@ func (m *memberships) set(row int32, groups []int32) {
 	}
 }
 
-// failures are the entries for which the function of an index has panicked.
-type failures[K comparable] map[K]error
+// failures are the keys of the entries for which the function of an index has panicked.
+type failures map[any]error
 
-func (f *failures[K]) setFailure(k K, err error) {
-	if err == nil {
-		delete(*f, k)
-		return
-	}
-	if *f == nil {
-		*f = make(failures[K])
-	}
-	(*f)[k] = err
-}
-
-// settle forgets an entry that is gone.
-func (f *failures[K]) settle(k K, there bool) {
-	if !there {
-		delete(*f, k)
+// set says whether the function has panicked for an entry.
+func (f *failures) set(of cell, err error) {
+	switch {
+	case err != nil && *f == nil:
+		*f = failures{of.anyKey(): err}
+	case err != nil:
+		(*f)[of.anyKey()] = err
+	case len(*f) > 0:
+		delete(*f, of.anyKey())
 	}
 }
 
-func (n *groups[I, K, V]) checks() int { return len(n.in.entries) }
+func (n *groups) checks() int { return len(n.in.entries) }
 
-// check runs the function of an index for an entry.
-func (n *groups[I, K, V]) check(row int) *finding {
-	x := n.in.validIn(row)
-	if x == nil {
-		return nil
+func (n *groups) check(row int) *finding {
+	if x := n.in.validIn(row); x != nil {
+		return n.checkGroups(int32(row), x)
 	}
+	return nil
+}
+
+// checkGroups runs the function of an index for an entry.
+func checkGroups[I, K comparable, V any](n *groups, table *table[I], of func(K, V) []I, row int32, x *cellOf[K, V]) *finding {
 	inOrder := func(is []I) []I {
-		is = slices.SortedFunc(slices.Values(is), n.table.compare)
+		slices.SortFunc(is, table.compare)
 		return slices.Compact(is)
 	}
 	run := func() (o outcome) {
 		var is []I
 		o.err = n.called(func() error {
-			is = n.of(x.key, x.val)
+			is = slices.Clone(of(x.key, x.val))
 			return nil
 		})
 		o.val = inOrder(is)
 		return o
 	}
-	return compared(n.name, keyText(x.key), run, outcome{inOrder(n.groupsNoted(int32(row))), n.failed[x.key]}, slices.Equal[[]I])
-}
-
-// groupsNoted returns the groups of the entry in a row.
-func (n *groups[I, K, V]) groupsNoted(row int32) (is []I) {
+	var noted []I
 	for _, group := range n.members.of(row) {
-		is = append(is, n.entries[group].cell.key)
+		noted = append(noted, table.keyAt(group))
 	}
-	return is
+	kept := outcome{inOrder(noted), n.failed[x.key]}
+	return compared(n.name, keyText(x.key), run, kept, func(a, b any) bool { return slices.Equal(a.([]I), b.([]I)) })
 }

@@ -13,65 +13,64 @@ import "slices"
 // Reader, starts no goroutine that outlives the call, and writes to nothing that it was given.
 // [Graph.Verify] finds a function that does not follow these rules.
 func Map[K comparable, V, W any](in Collection[K, V], name string, f func(*Reader, K, V) (W, error), o ...Option[W]) Collection[K, W] {
-	m := &mapped[K, V, W]{f: f}
-	m.equal = equalOf(o)
-	declareOn(in, m, "Map", name)
-	if f == nil {
-		m.c.wrong("%q has no function", name)
+	m := &mapped{}
+	equal := equalOf(o)
+	m.typed = typedBy[K](equal)
+	m.f = func(r *Reader, in, was cell) (cell, error) {
+		x := in.(*cellOf[K, V])
+		out, err := f(r, x.key, x.val)
+		if err != nil {
+			return nil, err
+		}
+		return another(m.c, was, x.key, out, equal), nil
 	}
-	m.over(in)
+	m.over(in.c, "Map", name, f != nil)
 	return Collection[K, W]{&m.collection}
 }
 
-// declareOn declares a node that reads a collection.
-func declareOn[K comparable, V any](in Collection[K, V], n node, kind, name string) {
-	if in.c == nil {
+// declareOn declares a node that reads a collection, and that has a function.
+func declareOn(in *collection, n node, kind, name string, function bool) {
+	if in == nil {
 		misuse("%q is declared on a collection that no graph has made", name)
 	}
-	in.c.c.declare(n, kind, name)
+	in.c.declare(n, kind, name)
+	if !function {
+		in.c.wrong("%q has no function", name)
+	}
 }
 
-// runsOf are the runs of a node whose function runs for each entry of a collection. R is what the
-// graph keeps of a run.
-type runsOf[K comparable, V, R any, P run[R]] struct {
-	in    *collection[K, V]
-	runs  []P // by the rows of the collection
+// runsOf are the runs of a node whose function runs for each entry of a collection.
+type runsOf struct {
+	in    *collection
+	runs  []*runner // by the rows of the collection
 	dirty []int32
 }
 
-// run is what the graph keeps of a run of type R.
-type run[R any] interface {
-	*R
-	self() *runner
-}
+func (n *runsOf) runner(row int32) *runner { return n.runs[row] }
 
-func (r *runner) self() *runner { return r }
-
-func (n *runsOf[K, V, R, P]) runner(row int32) *runner { return n.runs[row].self() }
-
-func (n *runsOf[K, V, R, P]) queue(row int32) { n.dirty = append(n.dirty, row) }
+func (n *runsOf) queue(row int32) { n.dirty = append(n.dirty, row) }
 
 // rowKey names a run by its input: the function may have returned Skip.
-func (n *runsOf[K, V, R, P]) rowKey(row int32) string { return keyText(n.in.entries[row].cell.key) }
+func (n *runsOf) rowKey(row int32) string { return keyText(n.in.entries[row].cell.anyKey()) }
 
-func (n *runsOf[K, V, R, P]) forgetRuns() { n.runs, n.dirty = nil, nil }
+func (n *runsOf) forgetRuns() { n.runs, n.dirty = nil, nil }
 
 // evaluateRuns takes over the changes of the collection, and runs the function where it has to.
-// add is called for a new run, and remove for one whose input is gone.
-func (n *runsOf[K, V, R, P]) evaluateRuns(c *core, of runners, add, remove, run func(row int32, r P)) {
+// add makes a run: so many are to be made at once. remove takes out what the run of an input has
+// made that is gone.
+func (n *runsOf) evaluateRuns(c *core, of runners, add func(row int32, coming int) *runner, remove func(row int32, input cell), run func(row int32, r *runner)) {
 	coming, first := n.in.changeCount(), len(n.runs) == 0
 	if first {
 		n.runs = slices.Grow(n.runs, coming)
 		n.dirty = slices.Grow(n.dirty, coming)
 	}
-	var fresh block[R]
 	for ch := range n.in.changes() {
 		row := ch.e.row
 		switch {
 		case ch.e.cell == nil:
-			c.unlink(n.runner(row), 0)
-			n.runner(row).because = nil
-			remove(row, n.runs[row])
+			c.unlink(n.runs[row], 0)
+			n.runs[row].because = nil
+			remove(row, ch.old)
 			n.runs[row] = nil
 		case int(row) >= len(n.runs) || n.runs[row] == nil:
 			n.runs = reaching(n.runs, row, nil)
@@ -79,8 +78,7 @@ func (n *runsOf[K, V, R, P]) evaluateRuns(c *core, of runners, add, remove, run 
 			if !first {
 				some = 1
 			}
-			n.runs[row] = fresh.takeElement(some)
-			add(row, n.runs[row])
+			n.runs[row] = add(row, some)
 			mark(of, row, nil)
 		default:
 			mark(of, row, ch.e)
@@ -92,7 +90,7 @@ func (n *runsOf[K, V, R, P]) evaluateRuns(c *core, of runners, add, remove, run 
 	for i, row := range n.dirty {
 		if r := n.runs[row]; r != nil {
 			c.coming = len(n.dirty) - i
-			r.self().dirty = false
+			r.dirty = false
 			run(row, r)
 		}
 	}
@@ -101,88 +99,83 @@ func (n *runsOf[K, V, R, P]) evaluateRuns(c *core, of runners, add, remove, run 
 }
 
 // mapped is the node behind [Map].
-type mapped[K comparable, V, W any] struct {
-	collection[K, W]
-	runsOf[K, V, made[K, W], *made[K, W]]
-	f func(*Reader, K, V) (W, error)
+type mapped struct {
+	collection
+	runsOf
+	// f runs the function for a cell. It returns nil if the result is what the entry had.
+	f func(r *Reader, in, was cell) (cell, error)
 	// quiet: the function is not the program's, and its runs do not count.
 	quiet bool
 }
 
 // made is an entry that a function makes.
-type made[K comparable, W any] struct {
-	entry[K, W]
+type made struct {
+	entry
 	runner
 }
 
-func (m *mapped[K, V, W]) over(in Collection[K, V]) {
-	m.in = in.c
-	m.table, m.printed = in.c.table, true
+// over declares the node.
+func (m *mapped) over(in *collection, kind, name string, function bool) {
+	declareOn(in, m, kind, name, function)
+	m.in, m.table, m.printed.on = in, in.table, true
 	m.reset()
 }
 
-func (m *mapped[K, V, W]) reset() {
+func (m *mapped) reset() {
 	m.collection.reset()
 	m.forgetRuns()
 }
 
-func (m *mapped[K, V, W]) evaluate() {
+func (m *mapped) evaluate() {
 	if len(m.entries) == 0 {
 		m.entries = slices.Grow(m.entries, m.in.changeCount())
 	}
-	m.evaluateRuns(m.c, m, func(row int32, e *made[K, W]) { m.place(row, &e.entry) }, m.remove, m.runEntry)
-	m.cellBlock = nil
+	var block []made
+	add := func(row int32, coming int) *runner {
+		e := takeElement(&block, coming)
+		m.place(row, &e.entry)
+		return &e.runner
+	}
+	m.evaluateRuns(m.c, m, add, m.remove, m.runEntry)
 }
 
 // remove takes out the entry of an input that is gone.
-func (m *mapped[K, V, W]) remove(row int32, e *made[K, W]) {
-	if e.cell != nil {
-		m.put(&e.entry, nil)
+func (m *mapped) remove(row int32, _ cell) {
+	if e := m.entries[row]; e.cell != nil {
+		m.put(e, nil)
 	}
 	m.entries[row] = nil
 }
 
-func (m *mapped[K, V, W]) runEntry(row int32, e *made[K, W]) {
-	in := m.in.entries[row].cell
-	var out W
-	var same bool
-	err := m.run(row, &e.runner, func(r *Reader) (err error) {
-		if in.fault != nil {
-			return m.in.errorOf(in)
-		}
-		if out, err = m.f(r, in.key, in.val); err == nil {
-			same = m.collection.same(&e.entry, out)
-		}
+func (m *mapped) runEntry(row int32, run *runner) {
+	in, e := m.in.entries[row].cell, m.entries[row]
+	var next cell
+	err := m.run(row, run, func(r *Reader) (err error) {
+		next, err = m.resultFor(r, in, e.cell)
 		return err
 	})
-	another := m.result(&e.entry, in.key, out, err, same)
-	if in.fault != nil || m.quiet {
+	another := m.result(e, in, next, err)
+	if in.reason() != nil || m.quiet {
 		return // no function of the program has run
 	}
-	m.countRun(&e.runner, another)
+	m.countRun(run, another)
 }
 
-func (m *mapped[K, V, W]) checks() int { return len(m.runs) }
+// resultFor returns what the entry of an input has to be, nil if it is that already.
+func (m *mapped) resultFor(r *Reader, in, was cell) (cell, error) {
+	if in.reason() != nil {
+		return nil, m.in.errorOf(in)
+	}
+	return m.f(r, in, was)
+}
 
-func (m *mapped[K, V, W]) check(row int) *finding {
-	e := m.runs[row]
+func (m *mapped) checks() int { return len(m.runs) }
+
+func (m *mapped) check(row int) *finding {
+	e := m.entries[row]
 	if e == nil {
 		return nil
 	}
-	if f := m.changedAfter(&e.entry); f != nil {
-		return f
-	}
 	in := m.in.entries[row].cell
-	return compared(m.name, keyText(in.key), func() (o outcome) {
-		var out W
-		o.err = m.rerun(func(r *Reader) (err error) {
-			if in.fault != nil {
-				return m.in.errorOf(in)
-			}
-			out, err = m.f(r, in.key, in.val)
-			return err
-		})
-		o.val = out
-		return o
-	}, keptOf(e.cell), m.equal)
+	return m.checkEntry(e, in.anyKey(), func(r *Reader) (cell, error) { return m.resultFor(r, in, nil) })
 }

@@ -11,22 +11,20 @@ import (
 )
 
 // Labeled has the entries of a collection by their labels. [ByLabels] makes one.
-type Labeled[K comparable, V any] struct{ n *matched[K, V] }
+type Labeled[K comparable, V any] struct{ n *matched }
 
 // Selecting has the entries of a collection by the label sets that they select. [BySelector] makes
 // one.
-type Selecting[K comparable, V any] struct{ n *matched[K, V] }
+type Selecting[K comparable, V any] struct{ n *matched }
 
 // ByLabels makes the entries of a collection known by labels, for [Labeled.Select]. The function
 // returns an entry's scope, which is its namespace in most cases, and its labels. It has no
 // Reader, as that of [GroupBy]; if it panics, no selector selects the entry.
 func ByLabels[K comparable, V any](in Collection[K, V], name string, of func(K, V) (scope string, set map[string]string)) Labeled[K, V] {
-	n := declareMatched(in, "ByLabels", name, of == nil)
-	n.postOf = func(k K, v V) *post[match[K, V]] {
-		scope, set := of(k, v)
-		return &post[match[K, V]]{scope: scope, set: set}
-	}
-	return Labeled[K, V]{n}
+	return Labeled[K, V]{declareMatched(in, "ByLabels", name, of != nil, func(x *cellOf[K, V]) *post {
+		scope, set := of(x.key, x.val)
+		return &post{scope: scope, set: set}
+	})}
 }
 
 // BySelector makes the entries of a collection known by what they select, for
@@ -34,19 +32,17 @@ func ByLabels[K comparable, V any](in Collection[K, V], name string, of func(K, 
 // LabelSelectorAsSelector of package metav1 makes one of an API object's. A selector that is nil
 // selects nothing, and so does that of an entry for which the function panics.
 func BySelector[K comparable, V any](in Collection[K, V], name string, of func(K, V) (scope string, s labels.Selector)) Selecting[K, V] {
-	n := declareMatched(in, "BySelector", name, of == nil)
-	n.postOf = func(k K, v V) *post[match[K, V]] {
-		scope, s := of(k, v)
-		return selectorPost[match[K, V]](scope, s)
-	}
-	return Selecting[K, V]{n}
+	return Selecting[K, V]{declareMatched(in, "BySelector", name, of != nil, func(x *cellOf[K, V]) *post {
+		scope, s := of(x.key, x.val)
+		return selectorPost(scope, s)
+	})}
 }
 
-func selectorPost[T any](scope string, s labels.Selector) *post[T] {
+func selectorPost(scope string, s labels.Selector) *post {
 	if s == nil {
 		s = labels.Nothing()
 	}
-	return &post[T]{scope: scope, selector: s, text: selectorText(s)}
+	return &post{scope: scope, selector: s, text: selectorText(s)}
 }
 
 // selectorText tells apart selectors that select otherwise. Of apimachinery's texts some are
@@ -79,28 +75,15 @@ func exactText(needs labels.Requirements) string {
 // called Select runs again when these, or their values, change. A change of an entry costs a look
 // at its own labels, and not at all selectors.
 func (x Labeled[K, V]) Select(r *Reader, scope string, s labels.Selector) Group[K, V] {
-	if x.n == nil {
-		r.permit(nil)
-	}
-	r.permit(&x.n.header)
-	p := selectorPost[match[K, V]](scope, s)
-	return x.n.look(r, selectionName{scope, p.text}, p)
+	p := selectorPost(scope, s)
+	return x.n.permitted(r).look(r, selectionName{scope, p.text}, p).(Group[K, V])
 }
 
 // Matching returns the entries of a scope whose selectors select a label set. A function that has
 // called Matching runs again when these, or their values, change. All that ask with equal sets
 // share one answer.
 func (x Selecting[K, V]) Matching(r *Reader, scope string, set map[string]string) Group[K, V] {
-	if x.n == nil {
-		r.permit(nil)
-	}
-	r.permit(&x.n.header)
-	// Most runs ask what the run before has asked: then no name has to be made.
-	if s, is := r.expected().(*selected[K, V]); is && s.of == x.n && s.isOf(scope, set) {
-		r.recordQuestion(s)
-		return s.group
-	}
-	return x.n.look(r, selectionName{scope, setText(set)}, &post[match[K, V]]{scope: scope, set: set})
+	return x.n.permitted(r).matching(r, scope, set).(Group[K, V])
 }
 
 // setText writes a label set so that equal texts are equal sets, whatever is in the labels.
@@ -130,33 +113,27 @@ func setText(set map[string]string) string {
 // selectionName names a selection: its scope, and the text of its selector or label set.
 type selectionName struct{ scope, text string }
 
-// match is what a post is of: an entry, or a selection.
-type match[K comparable, V any] struct {
-	cell      *cell[K, V]
-	selection *selected[K, V]
-}
-
 // selected is a selection that somebody has looked up: its entries, kept up to date.
-type selected[K comparable, V any] struct {
+type selected struct {
 	question
 	name  selectionName
-	post  *post[match[K, V]]
+	post  *post
 	set   []label // of the post
-	group Group[K, V]
-	of    *matched[K, V]
+	group any     // a Group[K, V]
+	of    *matched
 }
 
-func (s *selected[K, V]) orphaned() {
+func (s *selected) orphaned() {
 	s.of.board.remove(s.post)
 	delete(s.of.selections, s.name)
-	s.group = Group[K, V]{} // an entry may hold the selection, as the cause of its last run
+	s.group = nil // an entry may hold the selection, as the cause of its last run
 }
 
 type label struct{ key, value string }
 
 // isOf tells whether this is the selection of a label set. To go through a map takes longer than
 // to look up each label.
-func (s *selected[K, V]) isOf(scope string, set map[string]string) bool {
+func (s *selected) isOf(scope string, set map[string]string) bool {
 	if s.name.scope != scope || len(s.set) != len(set) {
 		return false
 	}
@@ -168,10 +145,10 @@ func (s *selected[K, V]) isOf(scope string, set map[string]string) bool {
 	return true
 }
 
-func (s *selected[K, V]) text(*core) string { return s.of.name + " " + s.what() }
+func (s *selected) text(*core) string { return s.of.name + " " + s.what() }
 
 // what is the selector or the label set, and its scope.
-func (s *selected[K, V]) what() string {
+func (s *selected) what() string {
 	what := "everything"
 	switch {
 	case s.post.selector == nil:
@@ -184,51 +161,76 @@ func (s *selected[K, V]) what() string {
 
 // matched is the node behind [Labeled] and [Selecting]: one has label sets and is asked with
 // selectors, the other the other way round.
-type matched[K comparable, V any] struct {
+type matched struct {
 	header
-	in         *collection[K, V]
-	postOf     func(K, V) *post[match[K, V]]
-	board      *board[match[K, V]]
-	posts      []*post[match[K, V]] // of the entries, by row
-	selections map[selectionName]*selected[K, V]
-	failed     failures[K]
+	in         *collection
+	postOf     func(x cell) *post
+	applyEdits func(group any, edits []edit) any
+	equal      func(a, b any) bool // of two groups
+	board      *board
+	posts      []*post // of the entries, by row
+	selections map[selectionName]*selected
+	failed     failures
 }
 
-func declareMatched[K comparable, V any](in Collection[K, V], kind, name string, none bool) *matched[K, V] {
-	n := &matched[K, V]{in: in.c}
-	declareOn(in, n, kind, name)
-	if none {
-		n.c.wrong("%q has no function", name)
+func declareMatched[K comparable, V any](in Collection[K, V], kind, name string, function bool, postOf func(x *cellOf[K, V]) *post) *matched {
+	n := &matched{in: in.c}
+	declareOn(in.c, n, kind, name, function)
+	byKey := orderOfCells[K, V](in.c)
+	n.postOf = func(x cell) *post { return postOf(x.(*cellOf[K, V])) }
+	n.applyEdits = func(group any, edits []edit) any {
+		g, _ := group.(Group[K, V]) // nil: an empty one
+		return applyEdits(g, edits, make([]*cellOf[K, V], 0, g.Len()+len(edits)), byKey)
 	}
+	n.equal = equalMembers[K, V](in.c)
 	n.reset()
 	return n
 }
 
-func (n *matched[K, V]) settle() {}
-
-func (n *matched[K, V]) reset() {
-	n.board = newBoard[match[K, V]]()
-	n.posts, n.failed = nil, nil
-	n.selections = make(map[selectionName]*selected[K, V])
+// permitted returns the node, if the Reader may read it.
+func (n *matched) permitted(r *Reader) *matched {
+	if n == nil {
+		r.permit(nil)
+	}
+	r.permit(&n.header)
+	return n
 }
 
-func (n *matched[K, V]) size() (valid, invalid int) { return len(n.selections), len(n.failed) }
+func (n *matched) settle() {}
+
+func (n *matched) reset() {
+	n.board = newBoard()
+	n.posts, n.failed = nil, nil
+	n.selections = make(map[selectionName]*selected)
+}
+
+func (n *matched) size() (valid, invalid int) { return len(n.selections), len(n.failed) }
+
+// matching returns the selection of a label set.
+func (n *matched) matching(r *Reader, scope string, set map[string]string) (group any) {
+	// Most runs ask what the run before has asked: then no name has to be made.
+	if s, is := r.expected().(*selected); is && s.of == n && s.isOf(scope, set) {
+		r.recordQuestion(s)
+		return s.group
+	}
+	return n.look(r, selectionName{scope, setText(set)}, &post{scope: scope, set: set})
+}
 
 // look returns a selection.
-func (n *matched[K, V]) look(r *Reader, name selectionName, p *post[match[K, V]]) Group[K, V] {
+func (n *matched) look(r *Reader, name selectionName, p *post) (group any) {
 	s := n.selections[name]
 	if s != nil {
 		r.recordQuestion(s)
 		return s.group
 	}
-	var cells []*cell[K, V]
+	var edits []edit
 	for q := range n.board.matching(p) {
-		cells = append(cells, q.of.cell)
+		edits = append(edits, edit{cell: q.cell})
 	}
-	group := groupOf(cells, n.in.table.compare)
+	group = n.applyEdits(nil, edits)
 	if r.record {
-		s = &selected[K, V]{name: name, post: p, group: group, of: n}
-		p.of.selection = s
+		s = &selected{name: name, post: p, group: group, of: n}
+		p.selection = s
 		p.set = maps.Clone(p.set)
 		for k, v := range p.set {
 			s.set = append(s.set, label{k, v})
@@ -240,45 +242,44 @@ func (n *matched[K, V]) look(r *Reader, name selectionName, p *post[match[K, V]]
 	return group
 }
 
-func (n *matched[K, V]) evaluate() {
+func (n *matched) evaluate() {
 	if n.in.changeCount() == 0 {
 		return
 	}
-	edits := make(map[*selected[K, V]][]edit[K, V])
+	edits := make(map[*selected][]edit)
 	for ch := range n.in.changes() {
 		n.change(ch, edits)
 	}
-	compare := n.in.table.compare
 	for s, some := range edits {
-		s.group = s.group.edited(some, make([]*cell[K, V], 0, s.group.Len()+len(some)), compare)
+		s.group = n.applyEdits(s.group, some)
 		n.c.answered(s, s)
 	}
 }
 
 // change takes over the change of one entry, and lists what that changes in the selections.
-func (n *matched[K, V]) change(ch change[K, V], edits map[*selected[K, V]][]edit[K, V]) {
+func (n *matched) change(ch change, edits map[*selected][]edit) {
 	row := int(ch.e.row)
 	n.posts = reaching(n.posts, ch.e.row, nil)
 	was, is := n.posts[row], n.postFor(ch)
 	if was != nil && is != nil && was.sameAs(is) {
-		was.of.cell = ch.e.cell
+		was.cell = ch.e.cell
 		for q := range n.board.matching(was) {
-			edits[q.of.selection] = append(edits[q.of.selection], edit[K, V]{cell: ch.e.cell})
+			edits[q.selection] = append(edits[q.selection], edit{cell: ch.e.cell})
 		}
 		return
 	}
-	stays := make(map[*selected[K, V]]bool)
+	stays := make(map[*selected]bool)
 	if is != nil {
-		is.of.cell = ch.e.cell
+		is.cell = ch.e.cell
 		for q := range n.board.matching(is) {
-			stays[q.of.selection] = true
-			edits[q.of.selection] = append(edits[q.of.selection], edit[K, V]{cell: ch.e.cell})
+			stays[q.selection] = true
+			edits[q.selection] = append(edits[q.selection], edit{cell: ch.e.cell})
 		}
 	}
 	if was != nil {
 		for q := range n.board.matching(was) {
-			if !stays[q.of.selection] {
-				edits[q.of.selection] = append(edits[q.of.selection], edit[K, V]{ch.old, true})
+			if !stays[q.selection] {
+				edits[q.selection] = append(edits[q.selection], edit{ch.old, true})
 			}
 		}
 		n.board.remove(was)
@@ -291,54 +292,45 @@ func (n *matched[K, V]) change(ch change[K, V], edits map[*selected[K, V]][]edit
 
 // postFor returns the post of an entry; nil if the entry is gone or invalid, or if the function
 // panics.
-func (n *matched[K, V]) postFor(ch change[K, V]) (is *post[match[K, V]]) {
-	x := ch.e.cell
-	if x == nil || x.fault != nil {
-		n.failed.settle(ch.keyOf(), false)
-		return nil
+func (n *matched) postFor(ch change) (is *post) {
+	var err error
+	if x := ch.e.cell; x != nil && x.reason() == nil {
+		n.counts.runs++
+		err = n.called(func() error {
+			is = n.postOf(x)
+			return nil
+		})
 	}
-	n.counts.runs++
-	err := n.called(func() error {
-		is = n.postOf(x.key, x.val)
-		return nil
-	})
-	n.failed.setFailure(x.key, err)
+	n.failed.set(ch.known(), err)
 	return is
 }
 
-// keyOf returns the key of what has changed.
-func (ch change[K, V]) keyOf() K {
-	if ch.e.cell != nil {
-		return ch.e.cell.key
-	}
-	return ch.old.key
-}
-
-func (n *matched[K, V]) checks() int { return len(n.posts) }
+func (n *matched) checks() int { return len(n.posts) }
 
 // posted is what a function of ByLabels or BySelector has returned.
 type posted struct{ Scope, Labels, Selector string }
 
 // check runs the function of the labels or the selector for an entry.
-func (n *matched[K, V]) check(row int) *finding {
+func (n *matched) check(row int) *finding {
 	x := n.in.validIn(row)
 	if x == nil {
 		return nil
 	}
-	written := func(p *post[match[K, V]]) any {
+	written := func(p *post) any {
 		if p == nil {
 			return posted{}
 		}
 		return posted{p.scope, setText(p.set), p.text}
 	}
 	run := func() (o outcome) {
-		var p *post[match[K, V]]
+		var p *post
 		o.err = n.called(func() error {
-			p = n.postOf(x.key, x.val)
+			p = n.postOf(x)
 			return nil
 		})
 		o.val = written(p)
 		return o
 	}
-	return compared(n.name, keyText(x.key), run, outcome{written(n.posts[row]), n.failed[x.key]}, func(a, b posted) bool { return a == b })
+	key := x.anyKey()
+	return compared(n.name, keyText(key), run, outcome{written(n.posts[row]), n.failed[key]}, sameKeys)
 }

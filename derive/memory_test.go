@@ -44,11 +44,11 @@ func TestALongRunDoesNotGrowWhatIsHeld(t *testing.T) {
 		labeled.Select(r, "x", labels.SelectorFromSet(labels.Set{fmt.Sprint("once", serial): ""}))
 	}
 	held := map[string]int{
-		"rows": int(a.c.table.size), "groups": int(byRef.n.table.size), "rows of flat": int(flat.c.table.size),
+		"rows": int(tableOf[string](a.c).size), "groups": int(tableOf[string](&byRef.n.collection).size), "rows of flat": int(tableOf[From[string, string]](flat.c).size),
 		"absent keys": len(a.c.absent) + len(flat.c.absent), "selections": len(labeled.n.selections) + len(selecting.n.selections),
 		"keys of labels": len(labeled.n.board.wanted) + len(selecting.n.board.wanted),
 		"places":         len(labeled.n.board.sets) + len(selecting.n.board.sets) + len(selecting.n.board.selectors),
-		"changes":        len(out.c.followers[0].was), "posts": len(labeled.n.posts),
+		"changes":        len(out.c.followers[0].(*Changes[string, int]).was), "posts": len(labeled.n.posts),
 		"askers": a.c.whole.askers(), "impure": len(g.c.impure),
 	}
 	for what, n := range held {
@@ -59,7 +59,7 @@ func TestALongRunDoesNotGrowWhatIsHeld(t *testing.T) {
 	assert.Empty(t, labeled.n.selections)
 	assert.Empty(t, labeled.n.board.all)
 	assert.Empty(t, selecting.n.board.selectors)
-	assert.Equal(t, [2]int{}, [2]int{len(a.c.table.rows), len(flat.c.table.rows)})
+	assert.Equal(t, [2]int{}, [2]int{len(tableOf[string](a.c).rows), len(tableOf[From[string, string]](flat.c).rows)})
 }
 
 func TestTheRowOfADepartedKeyIsGivenToAnotherInTheNextUpdateAtTheEarliest(t *testing.T) {
@@ -69,10 +69,10 @@ func TestTheRowOfADepartedKeyIsGivenToAnotherInTheNextUpdateAtTheEarliest(t *tes
 	update(t, g, world{A: []item{{Key: "x"}}})
 	r := update(t, g, world{A: []item{{Key: "y"}}})
 	assert.Equal(t, map[string]string{"y": "y"}, all(r, out))
-	assert.EqualValues(t, 2, a.c.table.size, "y does not have the row that x has left")
+	assert.EqualValues(t, 2, tableOf[string](a.c).size, "y does not have the row that x has left")
 	r = update(t, g, world{A: []item{{Key: "z"}}})
 	assert.Equal(t, map[string]string{"z": "z"}, all(r, out))
-	assert.EqualValues(t, 2, a.c.table.size, "z has the row of x")
+	assert.EqualValues(t, 2, tableOf[string](a.c).size, "z has the row of x")
 }
 
 func TestTheGraphBeginsAgainBeforeTheNumbersOfRunsRunOut(t *testing.T) {

@@ -82,6 +82,53 @@ func (q *question) dropAsker() {
 	}
 }
 
+// hole is an absent key that somebody has looked up.
+type hole struct {
+	question
+	key any
+	of  *collection
+}
+
+func (h *hole) orphaned() { delete(h.of.absent, h.key) }
+
+func (h *hole) text(*core) string { return named(&h.of.header, h.key) + " (absent)" }
+
+// addHole makes the question for an absent key.
+func (c *collection) addHole(key any) *hole {
+	h := &hole{key: key, of: c}
+	if c.absent == nil {
+		c.absent = make(map[any]*hole)
+	}
+	c.absent[key] = h
+	return h
+}
+
+// gone names an entry that is not there any more, as the cause of a run.
+type gone struct {
+	key any
+	of  *header
+}
+
+func (g *gone) text(*core) string { return named(g.of, g.key) + " (gone)" }
+
+// named names an entry. That of a value has no key.
+func named(of *header, key any) string {
+	if text := keyText(key); text != "" {
+		return of.name + " " + text
+	}
+	return of.name
+}
+
+// whole is the question for all entries.
+type whole struct {
+	question
+	of *header
+}
+
+func (w *whole) orphaned() {}
+
+func (w *whole) text(*core) string { return "all of " + w.of.name }
+
 // ask is a question that an entry asked, and where the question has the entry in its list.
 type ask struct {
 	of asked
@@ -178,7 +225,7 @@ func (rec *recorder) position(q *question) (at int, asked bool) {
 
 // endBlocks gives up what is left of the blocks: the next node runs other functions.
 func (c *core) endBlocks() {
-	c.coming, c.readers, c.askBlock = 0, nil, nil
+	c.coming, c.readers, c.askBlock, c.cellBlock = 0, nil, nil, nil
 }
 
 // recordQuestion records that the run asks.
@@ -222,7 +269,7 @@ func (c *core) endRun(node, row int32) {
 // resize keeps the first questions, and makes room for others.
 func (r *runner) resize(keep, need int, c *core) {
 	if cap(r.asks) < need || cap(r.asks) > 2*need+8 {
-		r.asks = append(c.askBlock.room(need, c.coming), r.asks[:keep]...)
+		r.asks = append(takeList(&c.askBlock, need, c.coming), r.asks[:keep]...)
 		return
 	}
 	clear(r.asks[keep:])

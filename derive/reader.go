@@ -55,7 +55,7 @@ func (r *Reader) expected() asked {
 func (h *header) run(row int32, r *runner, f func(*Reader) error) error {
 	c := h.c
 	c.rec.beginRun(r)
-	reader := c.readers.takeElement(c.coming)
+	reader := takeElement(&c.readers, c.coming)
 	*reader = Reader{c: c, before: h.index, record: true}
 	defer func() { reader.ended = true }() // also if the function ends its goroutine
 	err := h.called(func() error { return withText(f(reader)) })
@@ -111,11 +111,11 @@ func (e *EntryError) Unwrap() error { return e.Err }
 type fault struct{ err error }
 
 // faultOf returns why an entry is invalid; nil if it is valid or not there.
-func faultOf[K comparable, V any](x *cell[K, V]) *fault {
+func faultOf(x cell) *fault {
 	if x == nil {
 		return nil
 	}
-	return x.fault
+	return x.reason()
 }
 
 // sameFault tells whether two reasons have the same text.

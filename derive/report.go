@@ -101,8 +101,8 @@ func (g *Graph[S]) Stats() Stats {
 }
 
 // example returns why one entry is invalid.
-func (c *collection[K, V]) example() error {
-	faulty := func(e *entry[K, V]) bool { return e != nil && e.cell != nil && e.cell.fault != nil }
+func (c *collection) example() error {
+	faulty := func(e *entry) bool { return e != nil && faultOf(e.cell) != nil }
 	if !faulty(c.faulty) {
 		i := slices.IndexFunc(c.entries, faulty)
 		if i < 0 {
@@ -113,11 +113,11 @@ func (c *collection[K, V]) example() error {
 	return c.errorOf(c.faulty.cell)
 }
 
-func (n *groups[I, K, V]) example() error { return n.failed.example(n.name) }
+func (n *groups) example() error { return n.failed.example(n.name) }
 
-func (n *matched[K, V]) example() error { return n.failed.example(n.name) }
+func (n *matched) example() error { return n.failed.example(n.name) }
 
-func (f failures[K]) example(node string) error {
+func (f failures) example(node string) error {
 	for k, err := range f {
 		return &EntryError{Node: node, Key: keyText(k), Err: err}
 	}
@@ -180,13 +180,13 @@ func (g *Graph[S]) Explain(node, key string) Explanation {
 
 // explained returns what is known of an entry. run finds the run that made it, if a function did.
 // Nothing here searches a table, which would write to it: other goroutines explain meanwhile.
-func (c *collection[K, V]) explained(key string, run func(*entry[K, V]) *runner) (x Explanation, found bool) {
+func (c *collection) explained(key string, run func(*entry) *runner) (x Explanation, found bool) {
 	for _, e := range c.entries {
-		if e == nil || e.cell == nil || keyText(e.cell.key) != key {
+		if e == nil || e.cell == nil || keyText(e.cell.anyKey()) != key {
 			continue
 		}
-		if e.cell.fault != nil {
-			x.Err = e.cell.fault.err
+		if f := e.cell.reason(); f != nil {
+			x.Err = f.err
 		}
 		if run != nil {
 			x.explainRun(c.c, run(e))
@@ -217,11 +217,11 @@ func (c *core) askersOf(q *question) (by []string) {
 	return by
 }
 
-func (m *mapped[K, V, W]) explain(key string) (Explanation, bool) {
-	return m.explained(key, func(e *entry[K, W]) *runner { return m.runner(e.row) })
+func (m *mapped) explain(key string) (Explanation, bool) {
+	return m.explained(key, func(e *entry) *runner { return m.runner(e.row) })
 }
 
-func (v *value[T]) explain(key string) (Explanation, bool) {
+func (v *value) explain(key string) (Explanation, bool) {
 	if key != "" || v.one.cell == nil {
 		return Explanation{}, false
 	}
@@ -232,7 +232,7 @@ func (v *value[T]) explain(key string) (Explanation, bool) {
 	return x, found
 }
 
-func (n *matched[K, V]) explain(string) (Explanation, bool) { return Explanation{}, false }
+func (n *matched) explain(string) (Explanation, bool) { return Explanation{}, false }
 
 func init() {
 	derived.Verified = func(graph any) { graph.(Any).graph().verified = true }
@@ -255,52 +255,51 @@ func (c *core) dumped() (all []derived.Node) {
 	return all
 }
 
-func (c *collection[K, V]) dump() (entries []derived.Entry, equal func(a, b any) bool) {
-	for x := range c.cells() {
-		e := derived.Entry{Key: keyText(x.key)}
-		if x.fault != nil {
-			e.Err = x.fault.err
+func (c *collection) dump() (entries []derived.Entry, equal func(a, b any) bool) {
+	for _, row := range c.table.sorted() {
+		x := c.cellIn(int(row))
+		if x == nil {
+			continue
+		}
+		e := derived.Entry{Key: keyText(x.anyKey())}
+		if f := x.reason(); f != nil {
+			e.Err = f.err
 		} else {
-			e.Value = x.val
+			e.Value = x.anyValue()
 		}
 		entries = append(entries, e)
 	}
-	return entries, equalAny(c.equal)
+	return entries, c.typed.equal
 }
 
-func equalAny[V any](equal func(a, b V) bool) func(a, b any) bool {
-	return func(a, b any) bool {
-		x, _ := a.(V) // a nil interface is no V
-		y, _ := b.(V)
-		return equal(x, y)
-	}
+func (n *groups) dump() (entries []derived.Entry, equal func(a, b any) bool) {
+	entries, equal = n.collection.dump()
+	return append(entries, n.failed.dump()...), equal
 }
 
-// dump compares groups by their members, since the groups of two graphs share no cells.
-func (n *groups[I, K, V]) dump() (entries []derived.Entry, equal func(a, b any) bool) {
-	entries, _ = n.collection.dump()
-	return append(entries, n.failed.dump()...), equalAny(membersEqual[K](n.in.equal))
-}
-
-func (n *matched[K, V]) dump() (entries []derived.Entry, equal func(a, b any) bool) {
+func (n *matched) dump() (entries []derived.Entry, equal func(a, b any) bool) {
 	for _, s := range n.selections {
 		entries = append(entries, derived.Entry{Key: s.what(), Value: s.group})
 	}
 	entries = append(entries, n.failed.dump()...)
 	slices.SortFunc(entries, func(a, b derived.Entry) int { return cmp.Compare(a.Key, b.Key) })
-	return entries, equalAny(membersEqual[K](n.in.equal))
+	return entries, n.equal
 }
 
-func membersEqual[K comparable, V any](equal func(a, b V) bool) func(a, b Group[K, V]) bool {
-	return func(a, b Group[K, V]) bool {
-		return slices.EqualFunc(a.cells, b.cells, func(x, y *cell[K, V]) bool {
-			return x.key == y.key && equal(x.val, y.val)
+// equalMembers compares groups by their members, since groups of two graphs, and of two times,
+// share no cells.
+func equalMembers[K comparable, V any](of *collection) func(a, b any) bool {
+	return func(a, b any) bool {
+		x, _ := a.(Group[K, V])
+		y, _ := b.(Group[K, V])
+		return slices.EqualFunc(x.cells, y.cells, func(x, y *cellOf[K, V]) bool {
+			return x.key == y.key && of.typed.equal(x.val, y.val)
 		})
 	}
 }
 
 // dump names the entries for which the function of an index has panicked.
-func (f failures[K]) dump() (entries []derived.Entry) {
+func (f failures) dump() (entries []derived.Entry) {
 	for k, err := range f {
 		entries = append(entries, derived.Entry{Key: "(of) " + keyText(k), Err: err})
 	}

@@ -2,6 +2,7 @@ package derive
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -83,9 +84,10 @@ func (a *auditor) askers() {
 	}
 }
 
-func (c *collection[K, V]) auditAnswers(a *auditor) {
+func (c *collection) auditAnswers(a *auditor) {
 	valid, invalid := 0, 0
-	rows := c.rowsNow()
+	table := c.table.(auditedTable)
+	rows := table.rowsNow(c)
 	for row, e := range c.entries {
 		if e == nil {
 			continue
@@ -94,7 +96,7 @@ func (c *collection[K, V]) auditAnswers(a *auditor) {
 			a.wrong("an entry of %s is in row %d and says %d", c.name, row, e.row)
 		}
 		a.question(e, false)
-		if _, printed := c.prints[e.row]; printed != (c.printed && c.c.printing() && e.cell != nil && e.cell.fault == nil) {
+		if _, printed := c.printed.prints[e.row]; printed != (c.printed.on && c.c.printing() && e.cell != nil && e.cell.reason() == nil) {
 			a.wrong("%s has a fingerprint of row %d: %v", c.name, row, printed)
 		}
 		if e.cell == nil {
@@ -103,16 +105,16 @@ func (c *collection[K, V]) auditAnswers(a *auditor) {
 			}
 			continue
 		}
-		if x, there := rows[e.cell.key]; !there || int(x) != row {
-			a.wrong("%s has an entry of %s in row %d, and the table says %d %v", c.name, keyText(e.cell.key), row, x, there)
+		if x, there := rows[e.cell.anyKey()]; !there || int(x) != row {
+			a.wrong("%s has an entry of %s in row %d, and the table says %d %v", c.name, keyText(e.cell.anyKey()), row, x, there)
 		}
-		if e.cell.fault != nil {
+		if e.cell.reason() != nil {
 			invalid++
 		} else {
 			valid++
 		}
 	}
-	if len(c.prints) > c.valid {
+	if len(c.printed.prints) > c.valid {
 		a.wrong("%s has fingerprints of what is gone", c.name)
 	}
 	if valid != c.valid || invalid != c.invalid {
@@ -120,27 +122,35 @@ func (c *collection[K, V]) auditAnswers(a *auditor) {
 	}
 	for k, h := range c.absent {
 		a.question(h, true)
-		if c.find(k) != nil || h.key != k {
+		if row, there := rows[k]; there && c.cellIn(int(row)) != nil || h.key != k {
 			a.wrong("%s holds a question for %s as absent, and it is there", c.name, keyText(k))
 		}
 	}
 	a.question(&c.whole, false)
 	if c.owner {
-		c.auditTable(a)
+		table.audit(a, c)
 	}
 }
 
-// rowsNow returns the rows of all keys. It changes nothing: a table without a map gets none.
-func (c *collection[K, V]) rowsNow() map[K]int32 {
-	t := c.table
-	if t.rows != nil {
-		return t.rows
+// auditedTable is a table of keys of any type.
+type auditedTable interface {
+	// rowsNow returns the rows of all keys. It changes nothing: a table without a map gets none.
+	rowsNow(of *collection) map[any]int32
+	audit(a *auditor, of *collection)
+}
+
+func (t *table[K]) rowsNow(of *collection) map[any]int32 {
+	rows := map[any]int32{}
+	for k, row := range t.rows {
+		rows[k] = row
 	}
-	rows := map[K]int32{}
+	if t.rows != nil {
+		return rows
+	}
 	for _, row := range slices.Concat(t.order, t.added) {
 		switch {
 		case slices.Contains(t.left, row):
-		case c.owner && c.entries[row].cell == nil: // of a value that there is none of
+		case of.owner && of.entries[row].cell == nil: // of a value that there is none of
 			rows[*new(K)] = row
 		default:
 			rows[t.keyAt(row)] = row
@@ -149,9 +159,8 @@ func (c *collection[K, V]) rowsNow() map[K]int32 {
 	return rows
 }
 
-func (c *collection[K, V]) auditTable(a *auditor) {
-	t := c.table
-	rows := c.rowsNow()
+func (t *table[K]) audit(a *auditor, c *collection) {
+	rows := t.rowsNow(c)
 	if len(rows)+len(t.free)+len(t.dropped) != int(t.size) {
 		a.wrong("%s has %d rows: %d used, %d free, %d dropped", c.name, t.size, len(rows), len(t.free), len(t.dropped))
 	}
@@ -180,7 +189,7 @@ func (c *collection[K, V]) auditTable(a *auditor) {
 	}
 }
 
-func (n *flat[K, J, V, W]) auditAnswers(a *auditor) {
+func (n *flat) auditAnswers(a *auditor) {
 	n.collection.auditAnswers(a)
 	for k, q := range n.reasons {
 		a.question(q, true)
@@ -190,25 +199,28 @@ func (n *flat[K, J, V, W]) auditAnswers(a *auditor) {
 	}
 }
 
-func (m *mapped[K, V, W]) auditRuns(a *auditor) {
+func (m *mapped) auditRuns(a *auditor) {
 	m.audit(a, &m.header)
-	for row, e := range m.runs {
-		if (e != nil) != (m.entries[row] != nil) {
-			a.wrong("row %d of %s has a run (%v), and no entry", row, m.name, e != nil)
+	for row, r := range m.runs {
+		if (r != nil) != (m.entries[row] != nil) {
+			a.wrong("row %d of %s has a run (%v), and no entry", row, m.name, r != nil)
 		}
 	}
 }
 
-func (n *flat[K, J, V, W]) auditRuns(a *auditor) {
+func (n *flat) auditRuns(a *auditor) {
 	n.audit(a, &n.header)
 	put := 0
-	for row, b := range n.runs {
+	for row, b := range n.batches {
+		if (b != nil) != (n.runs[row] != nil) || b != nil && n.runs[row] != &b.runner {
+			a.wrong("row %d of %s has a batch (%v), and another run", row, n.name, b != nil)
+		}
 		if b == nil {
 			continue
 		}
 		put += len(b.put)
 		for _, e := range b.put {
-			if e.cell == nil || n.entries[e.row] != e || e.cell.key.From != n.in.entries[row].cell.key {
+			if e.cell == nil || n.entries[e.row] != e || from(e.cell.anyKey()) != n.in.entries[row].cell.anyKey() {
 				a.wrong("row %d of %s has put an entry that is gone, or of another row", row, n.name)
 			}
 		}
@@ -218,7 +230,10 @@ func (n *flat[K, J, V, W]) auditRuns(a *auditor) {
 	}
 }
 
-func (n *runsOf[K, V, R, P]) audit(a *auditor, h *header) {
+// from returns the key of the input, of a key From.
+func from(key any) any { return reflect.ValueOf(key).Field(0).Interface() }
+
+func (n *runsOf) audit(a *auditor, h *header) {
 	if len(n.dirty) > 0 {
 		a.wrong("%s has dirty rows after the Update", h.name)
 	}
@@ -229,66 +244,70 @@ func (n *runsOf[K, V, R, P]) audit(a *auditor, h *header) {
 			a.wrong("row %d of %s is used (%v), of its input (%v)", row, h.name, runs, there)
 		}
 		if runs {
-			a.runner(h, int32(row), n.runs[row].self())
+			a.runner(h, int32(row), n.runs[row])
 		}
 	}
 }
 
-func (v *value[T]) auditRuns(a *auditor) {
+func (v *value) auditRuns(a *auditor) {
 	if len(v.list) > 0 {
 		a.wrong("%s is dirty after the Update", v.name)
 	}
 	a.runner(&v.header, 0, &v.one.runner)
 }
 
-func (n *groups[I, K, V]) auditRuns(a *auditor) {
-	members := map[I]int{}
+func (n *groups) auditRuns(a *auditor) {
+	members := map[int32]int{}
 	rows := len(n.members.one)
 	for row := range n.members.many {
 		rows = max(rows, int(row)+1)
 	}
 	for row := range rows {
-		is := n.groupsNoted(int32(row))
-		if e := n.in.entries[row]; len(is) > 0 && (e == nil || e.cell == nil || e.cell.fault != nil) {
+		is := n.members.of(int32(row))
+		if len(is) > 0 && n.in.validIn(row) == nil {
 			a.wrong("%s holds groups of row %d, which is gone or invalid", n.name, row)
 		}
 		for _, i := range is {
 			members[i]++
 		}
 	}
-	for _, e := range n.entries {
-		if e != nil && e.cell.val.Len() != members[e.cell.key] {
-			a.wrong("group %s of %s has %d members, noted %d", keyText(e.cell.key), n.name, e.cell.val.Len(), members[e.cell.key])
+	for row, e := range n.entries {
+		if e == nil {
+			continue
+		}
+		if size := reflect.ValueOf(e.cell.anyValue()).FieldByName("cells").Len(); size != members[int32(row)] {
+			a.wrong("group %s of %s has %d members, noted %d", keyText(e.cell.anyKey()), n.name, size, members[int32(row)])
 		}
 	}
 	auditFailures(a, &n.header, n.in, n.failed)
 }
 
-func auditFailures[K comparable, V any](a *auditor, h *header, in *collection[K, V], failed failures[K]) {
+func auditFailures(a *auditor, h *header, in *collection, failed failures) {
+	rows := in.table.(auditedTable).rowsNow(in)
 	for k := range failed {
-		if e := in.find(k); e == nil || e.cell.fault != nil {
+		if row, there := rows[k]; !there || in.validIn(int(row)) == nil {
 			a.wrong("%s holds a panic for %s, which is gone or invalid", h.name, keyText(k))
 		}
 	}
 }
 
-func (n *matched[K, V]) auditAnswers(a *auditor) {
+func (n *matched) auditAnswers(a *auditor) {
 	for name, s := range n.selections {
 		a.question(s, true)
-		if s.name != name || s.post.of.selection != s {
+		if s.name != name || s.post.selection != s {
 			a.wrong("a selection of %s has another name", n.name)
 		}
 	}
 }
 
-func (n *matched[K, V]) auditRuns(a *auditor) {
-	live := map[*post[match[K, V]]]bool{}
+func (n *matched) auditRuns(a *auditor) {
+	live := map[*post]bool{}
 	for row, p := range n.posts {
 		if p == nil {
 			continue
 		}
 		live[p] = true
-		if e := n.in.entries[row]; e == nil || e.cell == nil || e.cell != p.of.cell {
+		if e := n.in.entries[row]; e == nil || e.cell == nil || e.cell != p.cell {
 			a.wrong("%s holds a post of row %d, which is gone or another", n.name, row)
 		}
 	}
@@ -300,7 +319,7 @@ func (n *matched[K, V]) auditRuns(a *auditor) {
 }
 
 // audit compares what hangs with what has to hang.
-func (b *board[T]) audit(a *auditor, name string, live map[*post[T]]bool) {
+func (b *board) audit(a *auditor, name string, live map[*post]bool) {
 	sets, hang := 0, 0
 	for p := range live {
 		at, on := b.placesOf(p), b.sets
@@ -316,7 +335,7 @@ func (b *board[T]) audit(a *auditor, name string, live map[*post[T]]bool) {
 			}
 		}
 	}
-	for _, on := range []map[place]map[*post[T]]struct{}{b.sets, b.selectors} {
+	for _, on := range []map[place]map[*post]struct{}{b.sets, b.selectors} {
 		for at, all := range on {
 			if hang -= len(all); len(all) == 0 {
 				a.wrong("%s holds the empty place %v", name, at)

@@ -23,10 +23,11 @@ func Objects[S, T any, P interface {
 	key := func(o P) types.NamespacedName {
 		return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 	}
-	s := &source[types.NamespacedName, P]{key: key}
-	s.equal = func(a, b P) bool { return a == b }
-	s.blocks = func(a, b []P) bool { return *(*[blockOf]P)(a) == *(*[blockOf]P)(b) }
-	return declareSource(g, "Objects", name, field, s)
+	return declareSource(g, "Objects", name, field, &elements[types.NamespacedName, P]{
+		key:    key,
+		equal:  func(a, b P) bool { return a == b },
+		blocks: func(a, b []P) bool { return *(*[blockOf]P)(a) == *(*[blockOf]P)(b) },
+	})
 }
 
 // Slice is the collection of a field of the snapshot that holds anything else: structs of a
@@ -36,8 +37,7 @@ func Objects[S, T any, P interface {
 // An element is unchanged if it points to the same object, or else is equal by the rules of
 // [Equal]. A slice is read again if it is another slice: write to no slice that a graph has seen.
 func Slice[S any, K comparable, T any](g *Graph[S], name string, field func(*S) []T, key func(T) K) Collection[K, T] {
-	s := &source[K, T]{key: key}
-	s.equal = sameOf[T]()
+	s := &elements[K, T]{key: key, equal: sameOf[T]()}
 	if reflect.TypeFor[T]().Kind() == reflect.Pointer {
 		s.blocks = func(a, b []T) bool { return any(*(*[blockOf]T)(a)) == any(*(*[blockOf]T)(b)) }
 	}
@@ -63,21 +63,51 @@ func common[T any](a, b []T, blocks func(a, b []T) bool, equal func(a, b T) bool
 	return n
 }
 
-func declareSource[S any, K comparable, T any](g *Graph[S], kind, name string, field func(*S) []T, s *source[K, T]) Collection[K, T] {
+func declareSource[S any, K comparable, T any](g *Graph[S], kind, name string, field func(*S) []T, from *elements[K, T]) Collection[K, T] {
+	s := &source{from: from}
+	s.typed = typedBy[K](from.equal)
 	g.c.declare(s, kind, name)
 	if field == nil {
 		g.c.wrong("%q has no function for its field", name)
 	}
-	s.own(g.c)
+	from.of, from.table = s, own[K, T](&s.collection)
 	s.reset()
-	g.feeds[int(s.index)] = func(snapshot *S) error { return s.take(field(snapshot)) }
+	g.feeds[int(s.index)] = func(snapshot *S) error {
+		from.take(field(snapshot))
+		return nil
+	}
 	return Collection[K, T]{&s.collection}
 }
 
-// source is a collection whose entries are the elements of a slice.
-type source[K comparable, T any] struct {
-	collection[K, T]
-	key func(T) K
+// source is the node behind [Objects] and [Slice].
+type source struct {
+	collection
+	from interface { // an *elements[K, T]
+		reset()
+		checks() int
+		check(i int) *finding
+	}
+}
+
+func (s *source) evaluate() {}
+
+func (s *source) reset() {
+	s.collection.reset()
+	s.from.reset()
+}
+
+func (s *source) explain(key string) (Explanation, bool) { return s.explained(key, nil) }
+
+func (s *source) checks() int { return s.from.checks() }
+
+func (s *source) check(i int) *finding { return s.from.check(i) }
+
+// elements are the elements of a slice, which are the entries of a source.
+type elements[K comparable, T any] struct {
+	of    *source
+	table *table[K] // of the source
+	key   func(T) K
+	equal func(a, b T) bool
 	// blocks compares the first elements of two slices, as many as blockOf. Nil: they are no
 	// pointers.
 	blocks func(a, b []T) bool
@@ -87,19 +117,17 @@ type source[K comparable, T any] struct {
 	aligned bool
 }
 
-func (s *source[K, T]) evaluate() {}
+func (s *elements[K, T]) reset() { s.last, s.aligned = nil, true }
 
-func (s *source[K, T]) reset() {
-	s.collection.reset()
-	s.last, s.aligned = nil, true
+// cellIn returns the cell in a row, which has an entry.
+func (s *elements[K, T]) cellIn(row int32) *cellOf[K, T] {
+	return s.of.entries[row].cell.(*cellOf[K, T])
 }
 
-func (s *source[K, T]) explain(key string) (Explanation, bool) { return s.explained(key, nil) }
-
 // take takes over the elements of a slice.
-func (s *source[K, T]) take(now []T) error {
+func (s *elements[K, T]) take(now []T) {
 	if len(now) == len(s.last) && (len(now) == 0 || &now[0] == &s.last[0]) {
-		return nil
+		return
 	}
 	switch {
 	case s.table.size == 0 && s.load(now):
@@ -109,35 +137,36 @@ func (s *source[K, T]) take(now []T) error {
 		s.rescan(now)
 	}
 	s.last = now
-	return nil
 }
 
 // load takes over the first slice, if it is in order. It returns false, and has changed nothing, if
 // it is not.
-func (s *source[K, T]) load(now []T) bool {
-	all := make([]*entry[K, T], 0, len(now))
-	var entries block[entry[K, T]]
-	var cells block[cell[K, T]]
+func (s *elements[K, T]) load(now []T) bool {
+	all := make([]*entry, 0, len(now))
+	var entries []entry
+	var cells []cellOf[K, T]
+	var last K
 	for i, v := range now {
 		if isNil(v) {
 			return false
 		}
 		k := s.key(v)
-		if i > 0 && s.table.compare(all[i-1].cell.key, k) >= 0 {
+		if i > 0 && s.table.compare(last, k) >= 0 {
 			return false
 		}
-		e, x := entries.takeElement(len(now)-i), cells.takeElement(len(now)-i)
+		last = k
+		e, x := takeElement(&entries, len(now)-i), takeElement(&cells, len(now)-i)
 		x.key, x.val = k, v
 		e.cell = x
 		all = append(all, e)
 	}
-	s.entries = all
+	s.of.entries = all
 	s.table.giveFirstRows(len(now))
 	for row, e := range all {
 		x := e.cell
 		e.cell = nil
-		s.place(int32(row), e)
-		s.put(e, x)
+		s.of.place(int32(row), e)
+		s.of.put(e, x)
 	}
 	return true
 }
@@ -152,7 +181,7 @@ type step[K comparable] struct {
 
 // walk compares two slices that are in order. It reads keys only where the slices differ. It
 // returns false, and has changed nothing, if the slice that follows is not in order.
-func (s *source[K, T]) walk(now []T) bool {
+func (s *elements[K, T]) walk(now []T) bool {
 	steps, ok := s.steps(now)
 	if !ok {
 		return false
@@ -162,12 +191,12 @@ func (s *source[K, T]) walk(now []T) bool {
 	for _, d := range steps {
 		switch {
 		case d.is < 0:
-			s.remove(order[d.was])
+			s.of.drop(s.of.entries[order[d.was]])
 			moved = true
 		case d.was < 0:
 			moved = true
 		default:
-			s.put(s.entries[order[d.was]], &cell[K, T]{key: d.key, val: now[d.is]})
+			s.of.put(s.of.entries[order[d.was]], &cellOf[K, T]{key: d.key, val: now[d.is]})
 		}
 	}
 	if !moved {
@@ -194,7 +223,7 @@ func (s *source[K, T]) walk(now []T) bool {
 }
 
 // steps returns the differences in the order of their keys.
-func (s *source[K, T]) steps(now []T) (steps []step[K], inOrder bool) {
+func (s *elements[K, T]) steps(now []T) (steps []step[K], inOrder bool) {
 	order, last := s.table.sorted(), s.last
 	var before K // the key of now[j-1], if checked
 	checked := false
@@ -206,11 +235,11 @@ func (s *source[K, T]) steps(now []T) (steps []step[K], inOrder bool) {
 	for i, j := 0, 0; i < len(last) || j < len(now); {
 		if i < len(last) && j < len(now) {
 			if n := common(last[i:], now[j:], s.blocks, s.equal); n > 0 {
-				if checked && !follows(s.entries[order[i]].cell.key) {
+				if checked && !follows(s.cellIn(order[i]).key) {
 					return nil, false
 				}
 				i, j = i+n, j+n
-				before, checked = s.entries[order[i-1]].cell.key, true
+				before, checked = s.cellIn(order[i-1]).key, true
 				continue
 			}
 		}
@@ -223,7 +252,7 @@ func (s *source[K, T]) steps(now []T) (steps []step[K], inOrder bool) {
 			key = s.key(now[j])
 			c = 1
 			if i < len(last) {
-				c = s.table.compare(s.entries[order[i]].cell.key, key)
+				c = s.table.compare(s.cellIn(order[i]).key, key)
 			}
 		}
 		switch {
@@ -246,24 +275,17 @@ func (s *source[K, T]) steps(now []T) (steps []step[K], inOrder bool) {
 }
 
 // insert makes an entry, and returns its row.
-func (s *source[K, T]) insert(k K, v T) int32 {
-	e := &entry[K, T]{}
+func (s *elements[K, T]) insert(k K, v T) int32 {
+	e := &entry{}
 	row := s.table.add(k)
-	s.place(row, e)
-	s.put(e, &cell[K, T]{key: k, val: v})
+	s.of.place(row, e)
+	s.of.put(e, &cellOf[K, T]{key: k, val: v})
 	return row
-}
-
-func (s *source[K, T]) remove(row int32) {
-	e := s.entries[row]
-	s.table.drop(e.cell.key, row)
-	s.put(e, nil)
-	s.entries[row] = nil
 }
 
 // rescan takes over a slice in any order, with elements that are nil and keys that are there
 // twice.
-func (s *source[K, T]) rescan(now []T) {
+func (s *elements[K, T]) rescan(now []T) {
 	at := make(map[K]int, len(now))
 	twice := make(map[K]bool)
 	keys := make([]K, 0, len(now))
@@ -283,19 +305,19 @@ func (s *source[K, T]) rescan(now []T) {
 		keys = append(keys, k)
 	}
 	for _, row := range slices.Clone(s.table.sorted()) {
-		if _, there := at[s.entries[row].cell.key]; !there {
-			s.remove(row)
+		if _, there := at[s.cellIn(row).key]; !there {
+			s.of.drop(s.of.entries[row])
 		}
 	}
 	for _, k := range keys {
-		e, v := s.find(k), now[at[k]]
+		e, v := find(&s.of.collection, k), now[at[k]]
 		switch {
 		case twice[k]:
 			s.setTwice(e, k)
 		case e == nil:
 			s.insert(k, v)
-		case e.cell.fault != nil || !s.equal(e.cell.val, v):
-			s.put(e, &cell[K, T]{key: k, val: v})
+		case e.cell.reason() != nil || !s.equal(e.cell.(*cellOf[K, T]).val, v):
+			s.of.put(e, &cellOf[K, T]{key: k, val: v})
 		}
 	}
 	s.aligned = aligned
@@ -303,22 +325,24 @@ func (s *source[K, T]) rescan(now []T) {
 }
 
 // setTwice makes the entry of a key invalid.
-func (s *source[K, T]) setTwice(e *entry[K, T], k K) {
-	if e != nil && e.cell.fault != nil {
+func (s *elements[K, T]) setTwice(e *entry, k K) {
+	if e != nil && e.cell.reason() != nil {
 		return
 	}
 	if e == nil {
-		e = &entry[K, T]{}
-		s.place(s.table.add(k), e)
+		e = &entry{}
+		s.of.place(s.table.add(k), e)
 	}
-	s.put(e, &cell[K, T]{key: k, fault: &fault{errTwice}})
+	s.of.put(e, &cellOf[K, T]{key: k, fault: &fault{errTwice}})
 }
 
 var errTwice = errors.New("the key is there twice")
 
+func sameKeys(a, b any) bool { return a == b }
+
 // isNil tells whether an element is a pointer or a map that is nil.
-func isNil[T any](v T) bool {
-	switch r := reflect.ValueOf(any(v)); r.Kind() {
+func isNil(v any) bool {
+	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Interface:
 		return r.IsNil()
 	case reflect.Invalid:
@@ -327,17 +351,17 @@ func isNil[T any](v T) bool {
 	return false
 }
 
-func (s *source[K, T]) checks() int { return len(s.last) }
+func (s *elements[K, T]) checks() int { return len(s.last) }
 
 // check runs the function of the keys for an element of the last slice.
-func (s *source[K, T]) check(i int) *finding {
+func (s *elements[K, T]) check(i int) *finding {
 	v := s.last[i]
 	if isNil(v) {
 		return nil
 	}
 	run := func() (o outcome) {
 		var k K
-		o.err = s.called(func() error {
+		o.err = s.of.called(func() error {
 			k = s.key(v)
 			return nil
 		})
@@ -346,9 +370,9 @@ func (s *source[K, T]) check(i int) *finding {
 	}
 	kept := outcome{err: ErrNone}
 	if s.aligned {
-		kept = outcome{val: s.entries[s.table.sorted()[i]].cell.key}
-	} else if o := run(); o.err == nil && s.find(o.val.(K)) != nil {
+		kept = outcome{val: s.cellIn(s.table.sorted()[i]).key}
+	} else if o := run(); o.err == nil && find(&s.of.collection, o.val.(K)) != nil {
 		kept = o
 	}
-	return compared(s.name, "", run, kept, func(a, b K) bool { return a == b })
+	return compared(s.of.name, "", run, kept, sameKeys)
 }

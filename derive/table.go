@@ -26,9 +26,24 @@ type table[K comparable] struct {
 	compare func(a, b K) int
 }
 
+// rows is a table whose type of keys does not matter.
+type rows interface {
+	sorted() []int32
+	grow(keys int)
+	drop(row int32)
+	settle()
+	reset()
+}
+
 func newTable[K comparable](compare func(a, b K) int, keyAt func(int32) K) *table[K] {
 	return &table[K]{order: []int32{}, compare: compare, keyAt: keyAt}
 }
+
+// reset takes all keys out.
+func (t *table[K]) reset() { *t = *newTable(t.compare, t.keyAt) }
+
+// grow makes room for keys that come in order.
+func (t *table[K]) grow(keys int) { t.order = slices.Grow(t.order, keys) }
 
 // giveFirstRows gives the first rows to keys that are in order.
 func (t *table[K]) giveFirstRows(keys int) {
@@ -116,9 +131,11 @@ func (t *table[K]) add(k K) int32 {
 	return row
 }
 
-// drop takes a key out.
-func (t *table[K]) drop(k K, row int32) {
-	delete(t.rows, k)
+// drop takes the key of a row out.
+func (t *table[K]) drop(row int32) {
+	if t.rows != nil {
+		delete(t.rows, t.keyAt(row))
+	}
 	t.dropped = append(t.dropped, row)
 	if t.order != nil {
 		t.left = append(t.left, row)
@@ -194,39 +211,41 @@ func reaching[T any](list []T, row int32, none T) []T {
 	return list
 }
 
-// block has elements that come at once, in allocations of up to 4 KB. The memory of all of one
-// stays as long as one of them does.
-type block[T any] []T
-
 // blockBytes is what fits into 4 KB with the eight bytes that the allocator puts before.
 const blockBytes = 4096 - 8
 
-// some returns how many elements an allocation has, if so many are still to come.
-func (block[T]) some(coming int) int {
-	return max(1, min(coming, blockBytes/max(1, int(reflect.TypeFor[T]().Size()))))
+// blockLength returns how many elements of a size an allocation has, if so many are to come.
+func blockLength(coming int, size uintptr) int {
+	return max(1, min(coming, blockBytes/max(1, int(size))))
 }
 
-// takeElement returns an element. So many are still to come, this one included.
-func (b *block[T]) takeElement(coming int) *T {
-	if len(*b) == 0 {
-		*b = make([]T, b.some(coming))
+// takeElement returns an element of a block. So many are still to come, this one included. Elements
+// that come at once are in allocations of up to 4 KB. The memory of all of one stays as long as one
+// of them does.
+func takeElement[T any](block *[]T, coming int) *T {
+	if len(*block) == 0 {
+		if coming < 2 {
+			return new(T)
+		}
+		*block = make([]T, blockLength(coming, reflect.TypeOf(block).Elem().Elem().Size()))
 	}
-	x := &(*b)[0]
-	*b = (*b)[1:]
+	x := &(*block)[0]
+	*block = (*block)[1:]
 	return x
 }
 
-// room returns an empty list with room for n elements. Short lists that come at once are in one
-// allocation.
-func (b *block[T]) room(n, coming int) []T {
+// takeList returns an empty list with room for n elements. Short lists that come at once are in
+// one block.
+func takeList[T any](block *[]T, n, coming int) []T {
 	if n > 8 || coming < 2 {
 		return make([]T, 0, n)
 	}
-	if len(*b) < n {
-		*b = make([]T, max(n, b.some(n*coming)/n*n))
+	if len(*block) < n {
+		some := blockLength(n*coming, reflect.TypeOf(block).Elem().Elem().Size())
+		*block = make([]T, max(n, some/n*n))
 	}
-	list := (*b)[:0:n]
-	*b = (*b)[n:]
+	list := (*block)[:0:n]
+	*block = (*block)[n:]
 	return list
 }
 

@@ -28,7 +28,7 @@ func TestModelATableFindsWhatAMapFinds(t *testing.T) {
 				}
 				rows[k], keys[row] = row, k
 			case do == 3 && there:
-				table.drop(k, row)
+				table.drop(row)
 				delete(rows, k)
 				delete(keys, row)
 			case do == 4:

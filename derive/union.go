@@ -19,56 +19,57 @@ func Union[K comparable, V any](name string, ins ...Collection[K, V]) Collection
 	if len(ins) == 0 {
 		misuse("%q is a union of nothing", name)
 	}
-	n := &union[K, V]{}
-	declareOn(ins[0], n, "Union", name)
+	n := &union{}
+	declareOn(ins[0].c, n, "Union", name, true)
 	for i, in := range ins {
 		if in.c == nil || in.c.c != n.c {
 			misuse("%q: collection %d is of another graph, or of none", name, i)
 		}
 		n.ins = append(n.ins, in.c)
 	}
-	order := ins[0].c.table.compare
-	n.owner = true
-	n.table = newTable(
-		func(a, b Nth[K]) int { return cmp.Or(cmp.Compare(a.N, b.N), order(a.Key, b.Key)) },
-		func(row int32) Nth[K] { return n.entries[row].cell.key })
+	order := tableOf[K](ins[0].c).compare
+	table := ownBy[Nth[K], V](&n.collection, func(a, b Nth[K]) int { return cmp.Or(cmp.Compare(a.N, b.N), order(a.Key, b.Key)) }, nil)
 	// Entries change with those that they come from. This is for those who compare: ChangesOf,
 	// tests.
-	n.equal = func(a, b V) bool {
-		return !slices.ContainsFunc(n.ins, func(in *collection[K, V]) bool { return !in.equal(a, b) })
+	n.typed.equal = func(a, b any) bool {
+		return !slices.ContainsFunc(n.ins, func(in *collection) bool { return !in.typed.equal(a, b) })
+	}
+	n.copyChange = func(of int, ch change) {
+		x := ch.known().(*cellOf[K, V])
+		k := Nth[K]{of, x.key}
+		e := find(&n.collection, k)
+		if ch.e.cell == nil {
+			n.drop(e)
+			return
+		}
+		if e == nil {
+			e = &entry{}
+			n.place(table.add(k), e)
+		}
+		next := &cellOf[Nth[K], V]{key: k, val: x.val}
+		if x.fault != nil {
+			next.fault = &fault{n.ins[of].errorOf(x)}
+		}
+		n.put(e, next)
 	}
 	n.reset()
 	return Collection[Nth[K], V]{&n.collection}
 }
 
 // union is the node behind [Union].
-type union[K comparable, V any] struct {
-	collection[Nth[K], V]
-	ins []*collection[K, V]
+type union struct {
+	collection
+	ins []*collection
+	// copyChange takes over a change of a collection.
+	copyChange func(of int, ch change)
 }
 
-func (n *union[K, V]) explain(key string) (Explanation, bool) { return n.explained(key, nil) }
+func (n *union) explain(key string) (Explanation, bool) { return n.explained(key, nil) }
 
-func (n *union[K, V]) evaluate() {
+func (n *union) evaluate() {
 	for i, in := range n.ins {
 		for ch := range in.changes() {
-			k := Nth[K]{i, ch.keyOf()}
-			e, next := n.find(k), ch.e.cell
-			if next == nil {
-				n.table.drop(k, e.row)
-				n.put(e, nil)
-				n.entries[e.row] = nil
-				continue
-			}
-			if e == nil {
-				e = &entry[Nth[K], V]{}
-				n.place(n.table.add(k), e)
-			}
-			x := &cell[Nth[K], V]{key: k, val: next.val}
-			if next.fault != nil {
-				x.fault = &fault{in.errorOf(next)}
-			}
-			n.put(e, x)
+			n.copyChange(i, ch)
 		}
 	}
 }

@@ -160,7 +160,7 @@ func (o outcome) text() string {
 
 // compared checks an entry: run runs its function, kept is what the graph has, and equal compares
 // two values.
-func compared[V any](node, key string, run func() outcome, kept outcome, equal func(a, b V) bool) *finding {
+func compared(node, key string, run func() outcome, kept outcome, equal func(a, b any) bool) *finding {
 	same := func(a, b outcome) (same bool) {
 		switch {
 		case errors.Is(a.err, Skip) || errors.Is(b.err, Skip):
@@ -168,9 +168,7 @@ func compared[V any](node, key string, run func() outcome, kept outcome, equal f
 		case a.err != nil || b.err != nil:
 			return a.err != nil && b.err != nil && a.err.Error() == b.err.Error()
 		}
-		x, _ := a.val.(V)
-		y, _ := b.val.(V)
-		return guard.Call(func() error { same = equal(x, y); return nil }) == nil && same
+		return guard.Call(func() error { same = equal(a.val, b.val); return nil }) == nil && same
 	}
 	one, two := run(), run()
 	if !same(one, two) {
@@ -183,14 +181,14 @@ func compared[V any](node, key string, run func() outcome, kept outcome, equal f
 }
 
 // keptOf returns what an entry has.
-func keptOf[K comparable, V any](x *cell[K, V]) outcome {
+func keptOf(x cell) outcome {
 	switch {
 	case x == nil:
 		return outcome{err: Skip}
-	case x.fault != nil:
-		return outcome{err: x.fault.err}
+	case x.reason() != nil:
+		return outcome{err: x.reason().err}
 	}
-	return outcome{val: x.val}
+	return outcome{val: x.anyValue()}
 }
 
 var seed = maphash.MakeSeed()
@@ -198,26 +196,50 @@ var seed = maphash.MakeSeed()
 // fingerprint is a hash of all that a value holds and points to.
 func fingerprint(v any) uint64 { return maphash.String(seed, dump.ForHash(v)) }
 
+// printed has a hash of each value when a function returned it.
+type printed struct {
+	on     bool             // functions make the values
+	prints map[int32]uint64 // by row, in a graph that is verified or audited
+}
+
 // print keeps a hash of a value that a function has returned.
-func (c *collection[K, V]) print(row int32, x *cell[K, V]) {
+func (c *collection) print(row int32, x cell) {
 	switch {
-	case !c.printed || !c.c.printing():
-	case x == nil || x.fault != nil:
-		delete(c.prints, row)
+	case !c.printed.on || !c.c.printing():
+	case x == nil || x.reason() != nil:
+		delete(c.printed.prints, row)
 	default:
-		if c.prints == nil {
-			c.prints = make(map[int32]uint64)
+		if c.printed.prints == nil {
+			c.printed.prints = make(map[int32]uint64)
 		}
-		c.prints[row] = fingerprint(x.val)
+		c.printed.prints[row] = fingerprint(x.anyValue())
 	}
 }
 
 // changedAfter tells that the value of an entry was changed after a function had returned it.
-func (c *collection[K, V]) changedAfter(e *entry[K, V]) *finding {
-	if print, has := c.prints[e.row]; has && fingerprint(e.cell.val) != print {
-		return &finding{node: c.name, key: keyText(e.cell.key), changed: true}
+func (c *collection) changedAfter(e *entry) *finding {
+	if print, has := c.printed.prints[e.row]; has && fingerprint(e.cell.anyValue()) != print {
+		return &finding{node: c.name, key: keyText(e.cell.anyKey()), changed: true}
 	}
 	return nil
+}
+
+// checkEntry checks an entry that a function makes. run runs the function.
+func (c *collection) checkEntry(e *entry, key any, run func(r *Reader) (cell, error)) *finding {
+	if f := c.changedAfter(e); f != nil {
+		return f
+	}
+	return compared(c.name, keyText(key), func() (o outcome) {
+		var x cell
+		o.err = c.rerun(func(r *Reader) (err error) {
+			x, err = run(r)
+			return err
+		})
+		if o.err == nil {
+			o.val = x.anyValue()
+		}
+		return o
+	}, keptOf(e.cell), c.typed.equal)
 }
 
 // difference returns the path at which two values differ first.

@@ -249,7 +249,7 @@ func TestVerifyFindsALostLink(t *testing.T) {
 	})
 	w := world{A: []item{{Key: "p", N: 1}}, B: []item{{Key: "x"}}}
 	update(t, g, w)
-	a.c.find("p").first = asker{}
+	find(a.c, "p").first = asker{}
 	w.A = []item{{Key: "p", N: 2}}
 	_, err := g.Update(&w)
 	require.NoError(t, err)

@@ -7,9 +7,9 @@ var deriveRules = []string{"questions", "runs", "links", "cutoff", "departure"}
 var derived = []mutant{
 	{
 		name: "an absent key is not asked for", rule: "questions",
-		in: "collection.lookUp", caught: "TestAKeyWithoutAnEntryIsAskedForLikeAnyOther",
-		old: `r.recordQuestion(c.hole(k))`,
-		new: `_ = k`,
+		in: "derive.lookUp", caught: "TestAKeyWithoutAnEntryIsAskedForLikeAnyOther",
+		old: `r.recordQuestion(h)`,
+		new: `_ = h`,
 	},
 	{
 		name: "who has asked for all entries is not told", rule: "questions",
@@ -19,9 +19,9 @@ var derived = []mutant{
 	},
 	{
 		name: "a group is edited in place", rule: "questions",
-		in: "groups.apply", caught: "TestAGroupThatIsKeptDoesNotChange",
-		old: `room := n.memberBlock.room(len(was.cells)+len(n.batch), n.coming)`,
-		new: `room := was.cells[:0]`,
+		in: "derive.regroup", caught: "TestAGroupThatIsKeptDoesNotChange",
+		old: `room := takeList(&lists, len(was.cells)+len(edits), n.c.coming)`,
+		new: `_, room := lists, was.cells[:0]`,
 	},
 	{
 		name: "an entry runs once for each cause", rule: "runs",
@@ -37,14 +37,14 @@ var derived = []mutant{
 	},
 	{
 		name: "a result that equals the last one is another", rule: "cutoff",
-		in: "collection.same", caught: "TestAResultThatEqualsTheLastOneStopsHereAndTheOldValueStays",
-		old: `c.equal(e.cell.val, v)`,
+		in: "derive.another", caught: "TestAResultThatEqualsTheLastOneStopsHereAndTheOldValueStays",
+		old: `equal(x.val, v)`,
 		new: `false`,
 	},
 	{
 		name: "each result equals the last one", rule: "cutoff",
-		in: "collection.same", caught: "TestAnEntryRunsOnceHoweverManyCausesThereAre",
-		old: `c.equal(e.cell.val, v)`,
+		in: "derive.another", caught: "TestAnEntryRunsOnceHoweverManyCausesThereAre",
+		old: `equal(x.val, v)`,
 		new: `true`,
 	},
 	{
