@@ -90,7 +90,12 @@ func GroupBy[I, K comparable, V any](in Collection[K, V], name string, of func(K
 	byKey := orderOfCells[K, V](in.c)
 	n.listGroups = func(x cell, was []int32) error { return listGroups(n, table, of, x.(*cellOf[K, V]), was) }
 	n.regroup = func() { regroup[I, K, V](n, byKey) }
-	n.checkGroups = func(row int32, x cell) *finding { return checkGroups(n, table, of, row, x.(*cellOf[K, V])) }
+	n.keysFor = func(x cell) (keys []any) {
+		for _, i := range of(x.(*cellOf[K, V]).key, x.(*cellOf[K, V]).val) {
+			keys = append(keys, i)
+		}
+		return keys
+	}
 	n.reset()
 	return Index[I, K, V]{n}
 }
@@ -145,11 +150,11 @@ type groups struct {
 	failed  failures
 	pending
 
-	// listGroups lists the rows of the groups of an entry, regroup changes the groups, and
-	// checkGroups checks those of an entry. They need the types.
-	listGroups  func(x cell, was []int32) error
-	regroup     func()
-	checkGroups func(row int32, x cell) *finding
+	// These need the types. listGroups lists the rows of the groups of an entry, keysFor returns
+	// their keys, and regroup changes the groups.
+	listGroups func(x cell, was []int32) error
+	keysFor    func(x cell) []any
+	regroup    func()
 }
 
 // pending is what one Update uses to change groups.
@@ -172,8 +177,9 @@ type touched struct {
 
 // chained is an edit, and where the one before it in the same group is.
 type chained struct {
-	edit
+	cell   cell
 	before int32
+	goes   bool
 }
 
 func (n *groups) reset() {
@@ -253,15 +259,17 @@ func (n *groups) edit(row int32, x cell, goes bool) {
 		n.touch(row, nil)
 	}
 	t := &n.touched[n.at[row]-1]
-	n.edits = append(n.edits, chained{edit{x, goes}, t.last})
+	n.edits = append(n.edits, chained{x, t.last, goes})
 	t.last = int32(len(n.edits))
 }
 
 // editsOf returns the edits of a group.
 func (n *groups) editsOf(t touched) []edit {
 	n.batch = n.batch[:0]
-	for at := t.last; at != 0; at = n.edits[at-1].before {
-		n.batch = append(n.batch, n.edits[at-1].edit)
+	for at := t.last; at != 0; {
+		ed := n.edits[at-1]
+		n.batch = append(n.batch, edit{ed.cell, ed.goes})
+		at = ed.before
 	}
 	return n.batch
 }
@@ -367,32 +375,29 @@ func (f *failures) set(of cell, err error) {
 
 func (n *groups) checks() int { return len(n.in.entries) }
 
+// check runs the function of an index for an entry.
 func (n *groups) check(row int) *finding {
-	if x := n.in.validIn(row); x != nil {
-		return n.checkGroups(int32(row), x)
+	x := n.in.validIn(row)
+	if x == nil {
+		return nil
 	}
-	return nil
-}
-
-// checkGroups runs the function of an index for an entry.
-func checkGroups[I, K comparable, V any](n *groups, table *table[I], of func(K, V) []I, row int32, x *cellOf[K, V]) *finding {
-	inOrder := func(is []I) []I {
-		slices.SortFunc(is, table.compare)
-		return slices.Compact(is)
+	inOrder := func(keys []any) []any {
+		slices.SortFunc(keys, n.table.compareKeys)
+		return slices.Compact(keys)
 	}
 	run := func() (o outcome) {
-		var is []I
+		var keys []any
 		o.err = n.called(func() error {
-			is = slices.Clone(of(x.key, x.val))
+			keys = n.keysFor(x)
 			return nil
 		})
-		o.val = inOrder(is)
+		o.val = inOrder(keys)
 		return o
 	}
-	var noted []I
-	for _, group := range n.members.of(row) {
-		noted = append(noted, table.keyAt(group))
+	var noted []any
+	for _, group := range n.members.of(int32(row)) {
+		noted = append(noted, n.entries[group].cell.anyKey())
 	}
-	kept := outcome{inOrder(noted), n.failed[x.key]}
-	return compared(n.name, keyText(x.key), run, kept, func(a, b any) bool { return slices.Equal(a.([]I), b.([]I)) })
+	kept := outcome{inOrder(noted), n.failed[x.anyKey()]}
+	return compared(n.name, keyText(x.anyKey()), run, kept, func(a, b any) bool { return slices.Equal(a.([]any), b.([]any)) })
 }

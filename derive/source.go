@@ -64,7 +64,7 @@ func common[T any](a, b []T, blocks func(a, b []T) bool, equal func(a, b T) bool
 }
 
 func declareSource[S any, K comparable, T any](g *Graph[S], kind, name string, field func(*S) []T, from *elements[K, T]) Collection[K, T] {
-	s := &source{from: from}
+	s := &source{list: from}
 	s.typed = typedBy[K](from.equal)
 	g.c.declare(s, kind, name)
 	if field == nil {
@@ -82,25 +82,23 @@ func declareSource[S any, K comparable, T any](g *Graph[S], kind, name string, f
 // source is the node behind [Objects] and [Slice].
 type source struct {
 	collection
-	from interface { // an *elements[K, T]
-		reset()
-		checks() int
-		check(i int) *finding
-	}
+	list // an *elements[K, T]
+}
+
+// list is a slice, without its types.
+type list interface {
+	checked
+	forget()
 }
 
 func (s *source) evaluate() {}
 
 func (s *source) reset() {
 	s.collection.reset()
-	s.from.reset()
+	s.forget()
 }
 
 func (s *source) explain(key string) (Explanation, bool) { return s.explained(key, nil) }
-
-func (s *source) checks() int { return s.from.checks() }
-
-func (s *source) check(i int) *finding { return s.from.check(i) }
 
 // elements are the elements of a slice, which are the entries of a source.
 type elements[K comparable, T any] struct {
@@ -117,7 +115,7 @@ type elements[K comparable, T any] struct {
 	aligned bool
 }
 
-func (s *elements[K, T]) reset() { s.last, s.aligned = nil, true }
+func (s *elements[K, T]) forget() { s.last, s.aligned = nil, true }
 
 // cellIn returns the cell in a row, which has an entry.
 func (s *elements[K, T]) cellIn(row int32) *cellOf[K, T] {

@@ -33,6 +33,7 @@ type rows interface {
 	drop(row int32)
 	settle()
 	reset()
+	compareKeys(a, b any) int
 }
 
 func newTable[K comparable](compare func(a, b K) int, keyAt func(int32) K) *table[K] {
@@ -187,6 +188,8 @@ func (t *table[K]) sorted() []int32 {
 func (t *table[K]) arranged(order []int32) {
 	t.order, t.added, t.left = order, emptied(t.added), emptied(t.left)
 }
+
+func (t *table[K]) compareKeys(a, b any) int { return t.compare(a.(K), b.(K)) }
 
 func (t *table[K]) sort(rows []int32) {
 	slices.SortFunc(rows, func(a, b int32) int { return t.compare(t.keyAt(a), t.keyAt(b)) })
