@@ -177,8 +177,8 @@ func find[K comparable](c *collection, k K) *entry {
 // lookUp is Get without a Reader's checks. Most runs look up what the run before has looked up:
 // then no key is searched for.
 func lookUp[K comparable, V any](c *collection, r *Reader, k K) (v V, err error) {
-	e, is := r.expected().(*entry)
-	if !is || e.node != c.index || e.cell == nil || e.cell.(*cellOf[K, V]).key != k {
+	e := c.expected(r)
+	if e == nil || e.cell.(*cellOf[K, V]).key != k {
 		e = find(c, k)
 	}
 	if e != nil {
@@ -229,6 +229,14 @@ func (c *collection) permitted(r *Reader) *collection {
 	}
 	r.permit(&c.header)
 	return c
+}
+
+// expected returns the entry that the run before has looked up next, nil if that is another thing.
+func (c *collection) expected(r *Reader) *entry {
+	if e, is := r.expected().(*entry); is && e.node == c.index && e.cell != nil {
+		return e
+	}
+	return nil
 }
 
 // lookedUp returns the collection, all of which is looked up.
