@@ -49,14 +49,18 @@ func (c Collection[K, V]) Invalid(r *Reader) iter.Seq2[K, error] {
 func (c Collection[K, V]) Len(r *Reader) int { return c.c.lookedUp(r).valid }
 
 // cell is what an entry is between two changes. A cell never changes: groups and baselines keep
-// cells. Only a [cellOf] is one. All of the graph that needs no key and no value works on cells.
+// cells. Each is a [cellOf].
+//
+// The graph itself knows no types of keys and values: it has entries, which have cells. So it is
+// compiled once. A generic engine would be compiled anew for each pair of types of a program.
+// [Collection] and the other public types are doors to it, which know the types behind them.
 type cell interface {
 	anyKey() any
 	anyValue() any
 	reason() *fault // nil: it is valid
 }
 
-// cellOf is a cell of a collection of these types.
+// cellOf is a cell of a collection with these types.
 type cellOf[K comparable, V any] struct {
 	key   K
 	val   V
@@ -215,7 +219,11 @@ func another[K comparable, V any](c *core, was cell, k K, v V, equal func(a, b V
 // newCell returns an empty cell. The cells of a node that come at once are in blocks.
 func newCell[K comparable, V any](c *core) *cellOf[K, V] {
 	block, is := c.cellBlock.(*[]cellOf[K, V])
-	if !is {
+	switch {
+	case is:
+	case c.coming < 2:
+		return new(cellOf[K, V])
+	default:
 		block = new([]cellOf[K, V])
 		c.cellBlock = block
 	}

@@ -75,8 +75,9 @@ func exactText(needs labels.Requirements) string {
 // called Select runs again when these, or their values, change. A change of an entry costs a look
 // at its own labels, and not at all selectors.
 func (x Labeled[K, V]) Select(r *Reader, scope string, s labels.Selector) Group[K, V] {
+	n := x.n.permitted(r)
 	p := selectorPost(scope, s)
-	return x.n.permitted(r).look(r, selectionName{scope, p.text}, p).(Group[K, V])
+	return n.look(r, selectionName{scope, p.text}, p).(Group[K, V])
 }
 
 // Matching returns the entries of a scope whose selectors select a label set. A function that has
@@ -332,5 +333,5 @@ func (n *matched) check(row int) *finding {
 		return o
 	}
 	key := x.anyKey()
-	return compared(n.name, keyText(key), run, outcome{written(n.posts[row]), n.failed[key]}, sameKeys)
+	return compared(n.name, keyText(key), run, outcome{written(n.posts[row]), n.failed[key]}, identical)
 }

@@ -336,8 +336,6 @@ func (s *elements[K, T]) setTwice(e *entry, k K) {
 
 var errTwice = errors.New("the key is there twice")
 
-func sameKeys(a, b any) bool { return a == b }
-
 // isNil tells whether an element is a pointer or a map that is nil.
 func isNil(v any) bool {
 	switch r := reflect.ValueOf(v); r.Kind() {
@@ -372,5 +370,5 @@ func (s *elements[K, T]) check(i int) *finding {
 	} else if o := run(); o.err == nil && find(&s.of.collection, o.val.(K)) != nil {
 		kept = o
 	}
-	return compared(s.of.name, "", run, kept, sameKeys)
+	return compared(s.of.name, "", run, kept, identical)
 }

@@ -180,6 +180,8 @@ func compared(node, key string, run func() outcome, kept outcome, equal func(a, 
 	return nil
 }
 
+func identical(a, b any) bool { return a == b }
+
 // keptOf returns what an entry has.
 func keptOf(x cell) outcome {
 	switch {
