@@ -167,11 +167,12 @@ type pending struct {
 	edits   []chained
 	rows    []int32 // of the entry whose change is taken over
 	batch   []edit  // of the group that is changed
+	block   []entry // of new groups
 }
 
 // touched is a group with edits.
 type touched struct {
-	fresh     cell // of a group that is new: it has the key. Else nil.
+	e         *entry // of a new group, it is not in its row yet, and its cell has but the key
 	row, last int32
 }
 
@@ -209,6 +210,7 @@ func (n *groups) evaluate() {
 	}
 	n.regroup()
 	n.c.endBlocks()
+	n.block = nil
 	n.touched, n.edits, n.batch = emptied(n.touched), emptied(n.edits), emptied(n.batch)
 }
 
@@ -239,24 +241,22 @@ func (n *groups) change(ch change) {
 // cellAt returns a cell with the key of a group. A new one has its entry in the end.
 func (n *groups) cellAt(row int32) cell {
 	if int(row) < len(n.at) && n.at[row] > 0 {
-		if x := n.touched[n.at[row]-1].fresh; x != nil {
-			return x
-		}
+		return n.touched[n.at[row]-1].e.cell
 	}
 	return n.entries[row].cell
 }
 
-// touch lists a group that gets edits. It is new if it has a fresh cell.
-func (n *groups) touch(row int32, fresh cell) {
+// touch lists a group that gets edits.
+func (n *groups) touch(row int32, e *entry) {
 	n.at = reaching(n.at, row, 0)
-	n.touched = append(n.touched, touched{fresh: fresh, row: row})
+	n.touched = append(n.touched, touched{e: e, row: row})
 	n.at[row] = int32(len(n.touched))
 }
 
 // edit lists an edit of a group.
 func (n *groups) edit(row int32, x cell, goes bool) {
 	if n.at[row] == 0 {
-		n.touch(row, nil)
+		n.touch(row, n.entries[row])
 	}
 	t := &n.touched[n.at[row]-1]
 	n.edits = append(n.edits, chained{x, t.last, goes})
@@ -293,9 +293,9 @@ func listGroups[I, K comparable, V any](n *groups, table *table[I], of func(K, V
 		row, found := table.row(i)
 		if !found {
 			row = table.add(i)
-			fresh := newCell[I, Group[K, V]](n.c)
-			fresh.key = i
-			n.touch(row, fresh)
+			next, e := newCell[I, Group[K, V]](n.c), takeElement(&n.block, n.c.coming)
+			next.key, e.cell = i, next
+			n.touch(row, e)
 		}
 		n.rows = append(n.rows, row)
 	}
@@ -304,26 +304,25 @@ func listGroups[I, K comparable, V any](n *groups, table *table[I], of func(K, V
 
 // regroup changes the members of the groups that have edits.
 func regroup[I, K comparable, V any](n *groups, byKey func(a, b cell) int) {
-	var entries []entry
 	var lists []*cellOf[K, V]
 	for i, t := range n.touched {
 		n.c.coming = len(n.touched) - i
 		n.at[t.row] = 0
 		edits := n.editsOf(t)
-		var was Group[K, V]
-		next, is := t.fresh.(*cellOf[I, Group[K, V]])
-		if is {
-			n.place(t.row, takeElement(&entries, n.c.coming))
+		next := t.e.cell.(*cellOf[I, Group[K, V]])
+		was := next.val
+		if n.cellIn(int(t.row)) == nil {
+			t.e.cell = nil
+			n.place(t.row, t.e)
 		} else {
-			old := n.entries[t.row].cell.(*cellOf[I, Group[K, V]])
 			next = newCell[I, Group[K, V]](n.c)
-			next.key, was = old.key, old.val
+			next.key = t.e.cell.(*cellOf[I, Group[K, V]]).key
 		}
 		room := takeList(&lists, len(was.cells)+len(edits), n.c.coming)
 		if next.val = applyEdits(was, edits, room, byKey); next.val.Len() > 0 {
-			n.put(n.entries[t.row], next)
+			n.put(t.e, next)
 		} else {
-			n.drop(n.entries[t.row])
+			n.drop(t.e)
 		}
 	}
 }
