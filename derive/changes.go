@@ -9,7 +9,7 @@ import (
 // what a program still has to write. [ChangesOf] makes one. It outlives [Graph.Reset].
 type Changes[K comparable, V any] struct {
 	of  *collection
-	was map[K]*cellOf[K, V] // at the last Done, of the keys that have changed; nil: it was not there
+	was map[K]cell // at the last Done, of the keys that have changed; nil: it was not there
 }
 
 // Change is the difference between an entry at the last [Changes.Done] and now.
@@ -31,22 +31,21 @@ func ChangesOf[K comparable, V any](c Collection[K, V]) *Changes[K, V] {
 	if c.c.c.begun {
 		c.c.c.wrong("ChangesOf(%q) is called after the first Update", c.c.name)
 	}
-	f := &Changes[K, V]{of: c.c, was: make(map[K]*cellOf[K, V])}
+	f := &Changes[K, V]{of: c.c, was: make(map[K]cell)}
 	c.c.followers = append(c.c.followers, f)
 	return f
 }
 
 // keepOld keeps what a key was at the last Done.
 func (f *Changes[K, V]) keepOld(old, next cell) {
-	x, is := old.(*cellOf[K, V])
-	known := x
-	if !is {
-		known = next.(*cellOf[K, V])
+	known := old
+	if old == nil {
+		known = next
 	}
-	k := known.key
+	k := keyOf[K, V](known)
 	switch was, has := f.was[k]; {
 	case !has:
-		f.was[k] = x
+		f.was[k] = old
 	case was == nil && next == nil:
 		delete(f.was, k) // it has come and gone, and costs no memory until the next Done
 	}
@@ -82,29 +81,28 @@ func (f *Changes[K, V]) Done() { clear(f.was) }
 // change compares a key with what it was.
 func (f *Changes[K, V]) change(k K) (ch Change[K, V], is bool) {
 	old := f.was[k]
-	var now *cellOf[K, V]
+	var now cell
 	if e := find(f.of, k); e != nil {
-		now = e.cell.(*cellOf[K, V])
+		now = e.cell
 	}
 	switch {
 	case old == now:
 		return ch, false
 	case old == nil || now == nil:
-	case old.fault != nil || now.fault != nil:
-		if sameFault(old.fault, now.fault) {
+	case faultOf(old) != nil || faultOf(now) != nil:
+		if sameFault(faultOf(old), faultOf(now)) {
 			return ch, false
 		}
-	case f.of.typed.equal(old.val, now.val):
+	case f.of.equal(old.anyValue(), now.anyValue()):
 		return ch, false
 	}
 	ch.Key = k
-	if old != nil && old.fault == nil {
-		ch.Old = &old.val
+	if x, is := old.(*cellOf[K, V]); is {
+		ch.Old = &x.val
 	}
-	if now != nil {
-		if ch.Err = f.of.errorOf(now); ch.Err == nil {
-			ch.New = &now.val
-		}
+	if x, is := now.(*cellOf[K, V]); is {
+		ch.New = &x.val
 	}
+	ch.Err = f.of.errorOf(now)
 	return ch, true
 }

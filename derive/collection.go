@@ -26,7 +26,7 @@ func (c Collection[K, V]) All(r *Reader) iter.Seq2[K, V] {
 	in := c.c.lookedUp(r)
 	return func(yield func(K, V) bool) {
 		for _, row := range in.permitted(r).table.sorted() {
-			if x, is := in.cellIn(int(row)).(*cellOf[K, V]); is && x.fault == nil && !yield(x.key, x.val) {
+			if x, is := in.cellIn(int(row)).(*cellOf[K, V]); is && !yield(x.key, x.val) {
 				return
 			}
 		}
@@ -38,7 +38,7 @@ func (c Collection[K, V]) Invalid(r *Reader) iter.Seq2[K, error] {
 	in := c.c.lookedUp(r)
 	return func(yield func(K, error) bool) {
 		for _, row := range in.permitted(r).table.sorted() {
-			if x, is := in.cellIn(int(row)).(*cellOf[K, V]); is && x.fault != nil && !yield(x.key, x.fault.err) {
+			if f := faultOf(in.cellIn(int(row))); f != nil && !yield(f.key.(K), f.err) {
 				return
 			}
 		}
@@ -48,28 +48,33 @@ func (c Collection[K, V]) Invalid(r *Reader) iter.Seq2[K, error] {
 // Len returns the number of valid entries.
 func (c Collection[K, V]) Len(r *Reader) int { return c.c.lookedUp(r).valid }
 
-// cell is what an entry is between two changes. A cell never changes: groups and baselines keep
-// cells. Each is a [cellOf].
+// cell is what an entry is between two changes: a value, which is a [cellOf], or a [fault]. A cell
+// never changes: groups and baselines keep cells.
 //
 // The graph itself knows no types of keys and values: it has entries, which have cells. So it is
 // compiled once. A generic engine would be compiled anew for each pair of types of a program.
 // [Collection] and the other public types are doors to it, which know the types behind them.
 type cell interface {
 	anyKey() any
-	anyValue() any
-	reason() *fault // nil: it is valid
+	anyValue() any // nil of a fault
 }
 
-// cellOf is a cell of a collection with these types.
+// cellOf is a value of a collection with these types.
 type cellOf[K comparable, V any] struct {
-	key   K
-	val   V
-	fault *fault
+	key K
+	val V
 }
 
-func (x *cellOf[K, V]) anyKey() any    { return x.key }
-func (x *cellOf[K, V]) anyValue() any  { return x.val }
-func (x *cellOf[K, V]) reason() *fault { return x.fault }
+func (x *cellOf[K, V]) anyKey() any   { return x.key }
+func (x *cellOf[K, V]) anyValue() any { return x.val }
+
+// keyOf returns the key of a cell.
+func keyOf[K comparable, V any](x cell) K {
+	if x, is := x.(*cellOf[K, V]); is {
+		return x.key
+	}
+	return x.anyKey().(K)
+}
 
 // entry is a key of a collection while the key is there.
 type entry struct {
@@ -112,41 +117,25 @@ type collection struct {
 	valid, invalid int
 	absent         map[any]*hole
 	whole          whole
-	typed          typed
 	printed        printed
+	// equal compares two values, also those of different times and of different graphs.
+	equal func(a, b any) bool
+	// whyAbsent is an error that stands for a key that is not there. Nil: there is none.
+	whyAbsent func(r *Reader, key any) error
 	// faulty is an entry that was invalid when it was put last: an example for Stats.
 	faulty    *entry
 	followers []follower
 }
 
-// typed are the functions of a collection that need its types.
-type typed struct {
-	// failed makes an invalid cell with the key of another cell, without a key if that is nil.
-	failed func(in cell, f *fault) cell
-	// equal compares two values, also those of different times and of different graphs.
-	equal func(a, b any) bool
-	// whyAbsent is an error that stands for a key that is not there. Nil: there is none.
-	whyAbsent func(r *Reader, key any) error
-}
-
 // follower is told of each change, when it happens.
 type follower interface{ keepOld(old, next cell) }
 
-// typedBy returns the functions of a collection with these types.
-func typedBy[K comparable, V any](equal func(a, b V) bool) typed {
-	return typed{
-		failed: func(in cell, f *fault) cell {
-			x := &cellOf[K, V]{fault: f}
-			if in != nil {
-				x.key = in.anyKey().(K)
-			}
-			return x
-		},
-		equal: func(a, b any) bool {
-			x, _ := a.(V) // a nil interface is no V
-			y, _ := b.(V)
-			return equal(x, y)
-		},
+// equalAny returns a comparison of values whose type is not known.
+func equalAny[V any](equal func(a, b V) bool) func(a, b any) bool {
+	return func(a, b any) bool {
+		x, _ := a.(V) // a nil interface is no V
+		y, _ := b.(V)
+		return equal(x, y)
 	}
 }
 
@@ -162,7 +151,7 @@ func ownBy[K comparable, V any](c *collection, compare func(a, b K) int, err err
 		c.c.wrong("%q: the type of its keys: %w", c.name, err)
 		compare = func(a, b K) int { return 0 }
 	}
-	t := newTable(compare, func(row int32) K { return c.entries[row].cell.(*cellOf[K, V]).key })
+	t := newTable(compare, func(row int32) K { return keyOf[K, V](c.entries[row].cell) })
 	c.table, c.owner = t, true
 	return t
 }
@@ -182,12 +171,15 @@ func find[K comparable](c *collection, k K) *entry {
 // then no key is searched for.
 func lookUp[K comparable, V any](c *collection, r *Reader, k K) (v V, err error) {
 	e := c.expected(r)
-	if e == nil || e.cell.(*cellOf[K, V]).key != k {
+	if e == nil || keyOf[K, V](e.cell) != k {
 		e = find(c, k)
 	}
 	if e != nil {
 		r.recordQuestion(e)
-		return e.cell.(*cellOf[K, V]).val, c.errorOf(e.cell)
+		if x, is := e.cell.(*cellOf[K, V]); is {
+			return x.val, nil
+		}
+		return v, c.errorOf(e.cell)
 	}
 	if r.record {
 		h := c.absent[k]
@@ -196,8 +188,8 @@ func lookUp[K comparable, V any](c *collection, r *Reader, k K) (v V, err error)
 		}
 		r.recordQuestion(h)
 	}
-	if c.typed.whyAbsent != nil {
-		if err := c.typed.whyAbsent(r, k); err != nil {
+	if c.whyAbsent != nil {
+		if err := c.whyAbsent(r, k); err != nil {
 			return v, err
 		}
 	}
@@ -206,10 +198,8 @@ func lookUp[K comparable, V any](c *collection, r *Reader, k K) (v V, err error)
 
 // another returns a new cell with a value, nil if an entry has an equal value already.
 func another[K comparable, V any](c *core, was cell, k K, v V, equal func(a, b V) bool) cell {
-	if was != nil {
-		if x := was.(*cellOf[K, V]); x.fault == nil && equal(x.val, v) {
-			return nil
-		}
+	if x, is := was.(*cellOf[K, V]); is && equal(x.val, v) {
+		return nil
 	}
 	x := newCell[K, V](c)
 	x.key, x.val = k, v
@@ -264,7 +254,7 @@ func (c *collection) cellIn(row int) cell {
 
 // validIn returns the cell in a row, if it is there and valid.
 func (c *collection) validIn(row int) cell {
-	if x := c.cellIn(row); x != nil && x.reason() == nil {
+	if x := c.cellIn(row); faultOf(x) == nil {
 		return x
 	}
 	return nil
@@ -342,7 +332,7 @@ func (c *collection) changeCount() int {
 func (c *collection) count(x cell, by int) (invalid bool) {
 	switch {
 	case x == nil:
-	case x.reason() != nil:
+	case faultOf(x) != nil:
 		c.invalid += by
 		return true
 	default:
@@ -356,18 +346,18 @@ func (c *collection) count(x cell, by int) (invalid bool) {
 func (c *collection) result(e *entry, in, next cell, err error) (another bool) {
 	switch skipped := errors.Is(err, Skip); {
 	case skipped && e.cell == nil, err == nil && next == nil,
-		err != nil && !skipped && sameFault(faultOf(e.cell), &fault{err}):
+		err != nil && !skipped && sameFault(faultOf(e.cell), &fault{err: err}):
 		return false
 	case err != nil && !skipped:
-		next = c.typed.failed(in, &fault{err})
+		next = &fault{in.anyKey(), err}
 	}
 	c.put(e, next)
 	return true
 }
 
 func (c *collection) errorOf(x cell) error {
-	if f := x.reason(); f != nil {
-		return &EntryError{Node: c.name, Key: keyText(x.anyKey()), Err: f.err}
+	if f := faultOf(x); f != nil {
+		return &EntryError{Node: c.name, Key: keyText(f.key), Err: f.err}
 	}
 	return nil
 }

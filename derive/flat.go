@@ -15,14 +15,14 @@ import (
 func FlatMap[K, J comparable, V, W any](in Collection[K, V], name string, f func(r *Reader, k K, v V, put func(J, W)) error, o ...Option[W]) Collection[From[K, J], W] {
 	n := &flat{}
 	p := &putter[K, J, V, W]{n: n, f: f, equal: equalOf(o)}
-	n.typed, n.printed.on = typedBy[From[K, J]](p.equal), true
+	n.equal, n.printed.on = equalAny(p.equal), true
 	declareOn(in.c, n, "FlatMap", name, f != nil)
 	n.in, n.putter = in.c, p
 	compare, err := fromOrder[K, J](tableOf[K](in.c).compare)
 	p.table = ownBy[From[K, J], W](&n.collection, compare, err)
-	n.typed.whyAbsent = func(r *Reader, key any) error {
+	n.whyAbsent = func(r *Reader, key any) error {
 		k := key.(From[K, J])
-		return n.whyAbsent(r, k, k.From, find(n.in, k.From))
+		return n.reasonFor(r, k, k.From, find(n.in, k.From))
 	}
 	n.reset()
 	return Collection[From[K, J], W]{&n.collection}
@@ -86,8 +86,8 @@ func (n *flat) reset() {
 	n.reasons = make(map[any]*reason)
 }
 
-// whyAbsent returns the error of an absent key, which is that of the run of its input.
-func (n *flat) whyAbsent(r *Reader, key, from any, in *entry) error {
+// reasonFor returns the error of an absent key, which is that of the run of its input.
+func (n *flat) reasonFor(r *Reader, key, from any, in *entry) error {
 	if r.record {
 		q := n.reasons[from]
 		if q == nil {
@@ -163,14 +163,15 @@ type putter[K, J comparable, V, W any] struct {
 }
 
 // collected runs the function for an input, and returns what it has put.
-func (p *putter[K, J, V, W]) collected(r *Reader, in *cellOf[K, V]) (all []pair[J, W], err error) {
-	if in.fault != nil {
+func (p *putter[K, J, V, W]) collected(r *Reader, in cell) (all []pair[J, W], err error) {
+	x, valid := in.(*cellOf[K, V])
+	if !valid {
 		return nil, p.n.in.errorOf(in)
 	}
 	at := map[J]int(nil)
 	ended := false
 	defer func() { ended = true }()
-	err = p.f(r, in.key, in.val, func(j J, w W) {
+	err = p.f(r, x.key, x.val, func(j J, w W) {
 		if ended {
 			misuse("%q: put is called after its function has returned", p.n.name)
 		}
@@ -206,18 +207,11 @@ func position[J comparable, W any](all []pair[J, W], at map[J]int, j J) (int, bo
 	return 0, false
 }
 
-// input returns the cell of the input in a row.
-func (p *putter[K, J, V, W]) input(row int32) *cellOf[K, V] {
-	return p.n.in.entries[row].cell.(*cellOf[K, V])
-}
-
-// has returns the cell of an entry that was put.
-func (p *putter[K, J, V, W]) has(e *entry) *cellOf[From[K, J], W] {
-	return e.cell.(*cellOf[From[K, J], W])
-}
+// keyOf returns the key with which an entry was put.
+func (p *putter[K, J, V, W]) keyOf(e *entry) J { return keyOf[From[K, J], W](e.cell).Key }
 
 func (p *putter[K, J, V, W]) run(row int32, b *batch) {
-	n, in := p.n, p.input(row)
+	n, in := p.n, p.n.in.entries[row].cell
 	var puts []pair[J, W]
 	err := n.run(row, &b.runner, func(r *Reader) (err error) {
 		puts, err = p.collected(r, in)
@@ -230,31 +224,31 @@ func (p *putter[K, J, V, W]) run(row int32, b *batch) {
 	case errors.Is(err, Skip):
 		p.replace(b, in, nil, nil)
 	default:
-		p.replace(b, in, make([]pair[J, W], 1), &fault{err})
+		p.replace(b, in, make([]pair[J, W], 1), &fault{err: err})
 	}
-	if in.fault == nil {
+	if faultOf(in) == nil {
 		n.countRun(&b.runner, n.changeCount() > before)
 	}
 }
 
 // replace puts the entries of a run in the place of those of the run before. A run that has failed
 // has one, which is invalid.
-func (p *putter[K, J, V, W]) replace(b *batch, in *cellOf[K, V], puts []pair[J, W], failed *fault) {
+func (p *putter[K, J, V, W]) replace(b *batch, in cell, puts []pair[J, W], failed *fault) {
 	p.n.setFault(b, in, failed)
-	was := b.put
+	from, was := keyOf[K, V](in), b.put
 	b.put = make([]*entry, 0, len(puts))
 	var at map[J]int // in was
 	for i, put := range puts {
 		f := failed
 		if put.twice {
-			f = &fault{errTwice}
+			f = &fault{err: errTwice}
 		}
-		if i >= len(was) || was[i] == nil || p.has(was[i]).key.Key != put.key {
+		if i >= len(was) || was[i] == nil || p.keyOf(was[i]) != put.key {
 			if at == nil && len(was) > 0 {
 				at = make(map[J]int, len(was))
 				for i, e := range was {
 					if e != nil {
-						at[p.has(e).key.Key] = i
+						at[p.keyOf(e)] = i
 					}
 				}
 			}
@@ -267,7 +261,7 @@ func (p *putter[K, J, V, W]) replace(b *batch, in *cellOf[K, V], puts []pair[J, 
 		if i < len(was) {
 			e, was[i] = was[i], nil
 		}
-		b.put = append(b.put, p.set(e, From[K, J]{in.key, put.key}, put.val, f))
+		b.put = append(b.put, p.set(e, From[K, J]{from, put.key}, put.val, f))
 	}
 	for _, e := range was {
 		if e != nil {
@@ -286,11 +280,11 @@ func (p *putter[K, J, V, W]) set(e *entry, k From[K, J], v W, f *fault) *entry {
 	var next cell
 	if f == nil {
 		if err := n.called(func() error { next = another(n.c, e.cell, k, v, p.equal); return nil }); err != nil {
-			f = &fault{err}
+			f = &fault{err: err}
 		}
 	}
 	if f != nil && !sameFault(faultOf(e.cell), f) {
-		next = &cellOf[From[K, J], W]{key: k, fault: f}
+		next = &fault{k, f.err}
 	}
 	if next != nil {
 		n.put(e, next)
@@ -301,21 +295,24 @@ func (p *putter[K, J, V, W]) set(e *entry, k From[K, J], v W, f *fault) *entry {
 // check runs the function of an input again. An entry that is invalid because its Equal panics has
 // no value to compare with.
 func (p *putter[K, J, V, W]) check(row int32, b *batch) *finding {
-	in, kept := p.input(row), outcome{}
+	in, kept := p.n.in.entries[row].cell, outcome{}
 	if b.fault != nil {
 		kept.err = b.fault.err
 	}
 	var puts []pair[J, W]
 	for _, e := range b.put {
-		x := p.has(e)
-		twice := x.fault != nil
-		if twice && b.fault == nil && !errors.Is(x.fault.err, errTwice) {
+		f := faultOf(e.cell)
+		if f != nil && b.fault == nil && !errors.Is(f.err, errTwice) {
 			return nil
 		}
-		puts = append(puts, pair[J, W]{x.key.Key, x.val, twice})
+		put := pair[J, W]{key: p.keyOf(e), twice: f != nil}
+		if x, valid := e.cell.(*cellOf[From[K, J], W]); valid {
+			put.val = x.val
+		}
+		puts = append(puts, put)
 	}
 	kept.val = puts
-	return compared(p.n.name, keyText(in.key), func() (o outcome) {
+	return compared(p.n.name, keyText(in.anyKey()), func() (o outcome) {
 		var all []pair[J, W]
 		o.err = p.n.rerun(func(r *Reader) (err error) {
 			all, err = p.collected(r, in)

@@ -81,12 +81,11 @@ type Index[I, K comparable, V any] struct{ n *groups }
 // belongs to a [Map] before. If it panics, the entry is in no group, and [Stats] tells.
 func GroupBy[I, K comparable, V any](in Collection[K, V], name string, of func(K, V) []I) Index[I, K, V] {
 	n := &groups{}
-	n.typed = typedBy[I](Group[K, V].Equal)
-	n.typed.equal = equalMembers[K, V](in.c)
+	n.equal = equalMembers[K, V](in.c)
 	declareOn(in.c, n, "GroupBy", name, of != nil)
 	n.in = in.c
 	table := own[I, Group[K, V]](&n.collection)
-	table.keyAt = func(row int32) I { return n.cellAt(row).(*cellOf[I, Group[K, V]]).key }
+	table.keyAt = func(row int32) I { return keyOf[I, Group[K, V]](n.cellAt(row)) }
 	byKey := orderOfCells[K, V](in.c)
 	n.listGroups = func(x cell, was []int32) error { return listGroups(n, table, of, x.(*cellOf[K, V]), was) }
 	n.regroup = func() { regroup[I, K, V](n, byKey) }
@@ -127,7 +126,7 @@ func (x Index[I, K, V]) Keys() Collection[I, struct{}] {
 			misuse("the keys of %q are asked for after the first Update: call Keys before it", x.n.name)
 		}
 		m := &mapped{quiet: true}
-		m.typed = typedBy[I](func(struct{}, struct{}) bool { return true })
+		m.equal = func(any, any) bool { return true }
 		m.f = func(_ *Reader, in, was cell) (cell, error) {
 			if was != nil {
 				return nil, nil
@@ -220,7 +219,7 @@ func (n *groups) change(ch change) {
 	was := n.members.of(ch.e.row)
 	n.rows = n.rows[:0]
 	var failure error
-	if next != nil && next.reason() == nil {
+	if next != nil && faultOf(next) == nil {
 		n.counts.runs++
 		failure = n.listGroups(next, was)
 		slices.Sort(n.rows)

@@ -15,7 +15,7 @@ import "slices"
 func Map[K comparable, V, W any](in Collection[K, V], name string, f func(*Reader, K, V) (W, error), o ...Option[W]) Collection[K, W] {
 	m := &mapped{}
 	equal := equalOf(o)
-	m.typed = typedBy[K](equal)
+	m.equal = equalAny(equal)
 	m.f = func(r *Reader, in, was cell) (cell, error) {
 		x := in.(*cellOf[K, V])
 		out, err := f(r, x.key, x.val)
@@ -155,7 +155,7 @@ func (m *mapped) runEntry(row int32, run *runner) {
 		return err
 	})
 	another := m.result(e, in, next, err)
-	if in.reason() != nil || m.quiet {
+	if faultOf(in) != nil || m.quiet {
 		return // no function of the program has run
 	}
 	m.countRun(run, another)
@@ -163,7 +163,7 @@ func (m *mapped) runEntry(row int32, run *runner) {
 
 // resultFor returns what the entry of an input has to be, nil if it is that already.
 func (m *mapped) resultFor(r *Reader, in, was cell) (cell, error) {
-	if in.reason() != nil {
+	if faultOf(in) != nil {
 		return nil, m.in.errorOf(in)
 	}
 	return m.f(r, in, was)

@@ -295,7 +295,7 @@ func (n *matched) change(ch change, edits map[*selected][]edit) {
 // panics.
 func (n *matched) postFor(ch change) (is *post) {
 	var err error
-	if x := ch.e.cell; x != nil && x.reason() == nil {
+	if x := ch.e.cell; x != nil && faultOf(x) == nil {
 		n.counts.runs++
 		err = n.called(func() error {
 			is = n.postOf(x)

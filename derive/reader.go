@@ -107,15 +107,19 @@ func (e *EntryError) Error() string {
 // Unwrap returns the reason.
 func (e *EntryError) Unwrap() error { return e.Err }
 
-// fault is the reason why an entry is invalid.
-type fault struct{ err error }
+// fault is the cell of an entry that is invalid.
+type fault struct {
+	key any
+	err error // the reason
+}
+
+func (f *fault) anyKey() any   { return f.key }
+func (f *fault) anyValue() any { return nil }
 
 // faultOf returns why an entry is invalid; nil if it is valid or not there.
 func faultOf(x cell) *fault {
-	if x == nil {
-		return nil
-	}
-	return x.reason()
+	f, _ := x.(*fault)
+	return f
 }
 
 // sameFault tells whether two reasons have the same text.

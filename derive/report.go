@@ -185,7 +185,7 @@ func (c *collection) explained(key string, run func(*entry) *runner) (x Explanat
 		if e == nil || e.cell == nil || keyText(e.cell.anyKey()) != key {
 			continue
 		}
-		if f := e.cell.reason(); f != nil {
+		if f := faultOf(e.cell); f != nil {
 			x.Err = f.err
 		}
 		if run != nil {
@@ -262,14 +262,14 @@ func (c *collection) dump() (entries []derived.Entry, equal func(a, b any) bool)
 			continue
 		}
 		e := derived.Entry{Key: keyText(x.anyKey())}
-		if f := x.reason(); f != nil {
+		if f := faultOf(x); f != nil {
 			e.Err = f.err
 		} else {
 			e.Value = x.anyValue()
 		}
 		entries = append(entries, e)
 	}
-	return entries, c.typed.equal
+	return entries, c.equal
 }
 
 func (n *groups) dump() (entries []derived.Entry, equal func(a, b any) bool) {
@@ -293,7 +293,7 @@ func equalMembers[K comparable, V any](of *collection) func(a, b any) bool {
 		x, _ := a.(Group[K, V])
 		y, _ := b.(Group[K, V])
 		return slices.EqualFunc(x.cells, y.cells, func(x, y *cellOf[K, V]) bool {
-			return x.key == y.key && of.typed.equal(x.val, y.val)
+			return x.key == y.key && of.equal(x.val, y.val)
 		})
 	}
 }

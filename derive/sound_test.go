@@ -96,7 +96,7 @@ func (c *collection) auditAnswers(a *auditor) {
 			a.wrong("an entry of %s is in row %d and says %d", c.name, row, e.row)
 		}
 		a.question(e, false)
-		if _, printed := c.printed.prints[e.row]; printed != (c.printed.on && c.c.printing() && e.cell != nil && e.cell.reason() == nil) {
+		if _, printed := c.printed.prints[e.row]; printed != (c.printed.on && c.c.printing() && e.cell != nil && faultOf(e.cell) == nil) {
 			a.wrong("%s has a fingerprint of row %d: %v", c.name, row, printed)
 		}
 		if e.cell == nil {
@@ -108,7 +108,7 @@ func (c *collection) auditAnswers(a *auditor) {
 		if x, there := rows[e.cell.anyKey()]; !there || int(x) != row {
 			a.wrong("%s has an entry of %s in row %d, and the table says %d %v", c.name, keyText(e.cell.anyKey()), row, x, there)
 		}
-		if e.cell.reason() != nil {
+		if faultOf(e.cell) != nil {
 			invalid++
 		} else {
 			valid++

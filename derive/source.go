@@ -65,7 +65,7 @@ func common[T any](a, b []T, blocks func(a, b []T) bool, equal func(a, b T) bool
 
 func declareSource[S any, K comparable, T any](g *Graph[S], kind, name string, field func(*S) []T, from *elements[K, T]) Collection[K, T] {
 	s := &source{list: from}
-	s.typed = typedBy[K](from.equal)
+	s.equal = equalAny(from.equal)
 	g.c.declare(s, kind, name)
 	if field == nil {
 		g.c.wrong("%q has no function for its field", name)
@@ -117,10 +117,8 @@ type elements[K comparable, T any] struct {
 
 func (s *elements[K, T]) forget() { s.last, s.aligned = nil, true }
 
-// cellIn returns the cell in a row, which has an entry.
-func (s *elements[K, T]) cellIn(row int32) *cellOf[K, T] {
-	return s.of.entries[row].cell.(*cellOf[K, T])
-}
+// keyIn returns the key of the entry in a row.
+func (s *elements[K, T]) keyIn(row int32) K { return keyOf[K, T](s.of.entries[row].cell) }
 
 // take takes over the elements of a slice.
 func (s *elements[K, T]) take(now []T) {
@@ -194,7 +192,7 @@ func (s *elements[K, T]) walk(now []T) bool {
 		case d.was < 0:
 			moved = true
 		default:
-			s.of.put(s.of.entries[order[d.was]], &cellOf[K, T]{key: d.key, val: now[d.is]})
+			s.of.put(s.of.entries[order[d.was]], &cellOf[K, T]{d.key, now[d.is]})
 		}
 	}
 	if !moved {
@@ -233,11 +231,11 @@ func (s *elements[K, T]) steps(now []T) (steps []step[K], inOrder bool) {
 	for i, j := 0, 0; i < len(last) || j < len(now); {
 		if i < len(last) && j < len(now) {
 			if n := common(last[i:], now[j:], s.blocks, s.equal); n > 0 {
-				if checked && !follows(s.cellIn(order[i]).key) {
+				if checked && !follows(s.keyIn(order[i])) {
 					return nil, false
 				}
 				i, j = i+n, j+n
-				before, checked = s.cellIn(order[i-1]).key, true
+				before, checked = s.keyIn(order[i-1]), true
 				continue
 			}
 		}
@@ -250,7 +248,7 @@ func (s *elements[K, T]) steps(now []T) (steps []step[K], inOrder bool) {
 			key = s.key(now[j])
 			c = 1
 			if i < len(last) {
-				c = s.table.compare(s.cellIn(order[i]).key, key)
+				c = s.table.compare(s.keyIn(order[i]), key)
 			}
 		}
 		switch {
@@ -277,7 +275,7 @@ func (s *elements[K, T]) insert(k K, v T) int32 {
 	e := &entry{}
 	row := s.table.add(k)
 	s.of.place(row, e)
-	s.of.put(e, &cellOf[K, T]{key: k, val: v})
+	s.of.put(e, &cellOf[K, T]{k, v})
 	return row
 }
 
@@ -303,7 +301,7 @@ func (s *elements[K, T]) rescan(now []T) {
 		keys = append(keys, k)
 	}
 	for _, row := range slices.Clone(s.table.sorted()) {
-		if _, there := at[s.cellIn(row).key]; !there {
+		if _, there := at[s.keyIn(row)]; !there {
 			s.of.drop(s.of.entries[row])
 		}
 	}
@@ -314,8 +312,10 @@ func (s *elements[K, T]) rescan(now []T) {
 			s.setTwice(e, k)
 		case e == nil:
 			s.insert(k, v)
-		case e.cell.reason() != nil || !s.equal(e.cell.(*cellOf[K, T]).val, v):
-			s.of.put(e, &cellOf[K, T]{key: k, val: v})
+		default:
+			if next := another(s.of.c, e.cell, k, v, s.equal); next != nil {
+				s.of.put(e, next)
+			}
 		}
 	}
 	s.aligned = aligned
@@ -324,14 +324,14 @@ func (s *elements[K, T]) rescan(now []T) {
 
 // setTwice makes the entry of a key invalid.
 func (s *elements[K, T]) setTwice(e *entry, k K) {
-	if e != nil && e.cell.reason() != nil {
+	if e != nil && faultOf(e.cell) != nil {
 		return
 	}
 	if e == nil {
 		e = &entry{}
 		s.of.place(s.table.add(k), e)
 	}
-	s.of.put(e, &cellOf[K, T]{key: k, fault: &fault{errTwice}})
+	s.of.put(e, &fault{k, errTwice})
 }
 
 var errTwice = errors.New("the key is there twice")
@@ -366,7 +366,7 @@ func (s *elements[K, T]) check(i int) *finding {
 	}
 	kept := outcome{err: ErrNone}
 	if s.aligned {
-		kept = outcome{val: s.cellIn(s.table.sorted()[i]).key}
+		kept = outcome{val: s.keyIn(s.table.sorted()[i])}
 	} else if o := run(); o.err == nil && find(&s.of.collection, o.val.(K)) != nil {
 		kept = o
 	}

@@ -31,12 +31,11 @@ func Union[K comparable, V any](name string, ins ...Collection[K, V]) Collection
 	table := ownBy[Nth[K], V](&n.collection, func(a, b Nth[K]) int { return cmp.Or(cmp.Compare(a.N, b.N), order(a.Key, b.Key)) }, nil)
 	// Entries change with those that they come from. This is for those who compare: ChangesOf,
 	// tests.
-	n.typed.equal = func(a, b any) bool {
-		return !slices.ContainsFunc(n.ins, func(in *collection) bool { return !in.typed.equal(a, b) })
+	n.equal = func(a, b any) bool {
+		return !slices.ContainsFunc(n.ins, func(in *collection) bool { return !in.equal(a, b) })
 	}
 	n.copyChange = func(of int, ch change) {
-		x := ch.known().(*cellOf[K, V])
-		k := Nth[K]{of, x.key}
+		k := Nth[K]{of, keyOf[K, V](ch.known())}
 		e := find(&n.collection, k)
 		if ch.e.cell == nil {
 			n.drop(e)
@@ -46,11 +45,11 @@ func Union[K comparable, V any](name string, ins ...Collection[K, V]) Collection
 			e = &entry{}
 			n.place(table.add(k), e)
 		}
-		next := &cellOf[Nth[K], V]{key: k, val: x.val}
-		if x.fault != nil {
-			next.fault = &fault{n.ins[of].errorOf(x)}
+		if x, is := ch.e.cell.(*cellOf[K, V]); is {
+			n.put(e, &cellOf[Nth[K], V]{k, x.val})
+		} else {
+			n.put(e, &fault{k, n.ins[of].errorOf(ch.e.cell)})
 		}
-		n.put(e, next)
 	}
 	n.reset()
 	return Collection[Nth[K], V]{&n.collection}

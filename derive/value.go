@@ -12,15 +12,21 @@ func (v Value[T]) Get(r *Reader) (value T, err error) {
 	}
 	r.permit(&v.n.header)
 	r.recordQuestion(v.n.one)
-	x, is := v.n.one.cell.(*cellOf[only, T])
-	if !is {
+	switch x := v.n.one.cell.(type) {
+	case nil:
 		return value, ErrNone
+	case *cellOf[only, T]:
+		return x.val, nil
+	default:
+		return value, v.n.errorOf(x)
 	}
-	return x.val, v.n.errorOf(x)
 }
 
 // only is the key of a value.
 type only struct{}
+
+// noInput stands for the input of a value, and has its key.
+var noInput cell = &fault{key: only{}}
 
 // value is the node behind a [Value]: a collection of at most one entry.
 type value struct {
@@ -41,7 +47,7 @@ func (o *one) text(c *core) string { return c.nodes[o.node].head().name }
 // snapshot: round it.
 func Input[S, T any](g *Graph[S], name string, field func(*S) T, o ...Option[T]) Value[T] {
 	v, equal := &value{}, equalOf(o)
-	v.typed = typedBy[only](equal)
+	v.equal = equalAny(equal)
 	v.declare(g.c, "Input", name)
 	if field == nil {
 		g.c.wrong("%q has no function for its field", name)
@@ -59,7 +65,7 @@ func Input[S, T any](g *Graph[S], name string, field func(*S) T, o ...Option[T])
 // All else is as with [Map].
 func Compute[T any](g Any, name string, f func(*Reader) (T, error), o ...Option[T]) Value[T] {
 	v, equal := &value{}, equalOf(o)
-	v.typed, v.printed.on = typedBy[only](equal), true
+	v.equal, v.printed.on = equalAny(equal), true
 	v.f = func(r *Reader, was cell) (cell, error) {
 		out, err := f(r)
 		if err != nil {
@@ -106,7 +112,7 @@ func (v *value) evaluate() {
 		next, err = v.f(r, v.one.cell)
 		return err
 	})
-	another := v.result(&v.one.entry, nil, next, err)
+	another := v.result(&v.one.entry, noInput, next, err)
 	if v.countRun(&v.one.runner, another); another {
 		v.c.answered(v.one, v.one)
 	}

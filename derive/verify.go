@@ -187,8 +187,8 @@ func keptOf(x cell) outcome {
 	switch {
 	case x == nil:
 		return outcome{err: Skip}
-	case x.reason() != nil:
-		return outcome{err: x.reason().err}
+	case faultOf(x) != nil:
+		return outcome{err: faultOf(x).err}
 	}
 	return outcome{val: x.anyValue()}
 }
@@ -208,7 +208,7 @@ type printed struct {
 func (c *collection) print(row int32, x cell) {
 	switch {
 	case !c.printed.on || !c.c.printing():
-	case x == nil || x.reason() != nil:
+	case x == nil || faultOf(x) != nil:
 		delete(c.printed.prints, row)
 	default:
 		if c.printed.prints == nil {
@@ -241,7 +241,7 @@ func (c *collection) checkEntry(e *entry, key any, run func(r *Reader) (cell, er
 			o.val = x.anyValue()
 		}
 		return o
-	}, keptOf(e.cell), c.typed.equal)
+	}, keptOf(e.cell), c.equal)
 }
 
 // difference returns the path at which two values differ first.
