@@ -43,9 +43,8 @@ type edit struct {
 	goes bool
 }
 
-// applyEdits returns a group with edits, one for a key, which it sorts. It costs a pointer per member.
-//
-// cells is an empty list for them.
+// applyEdits returns a group with edits, one for a key, which it sorts. It costs a pointer per
+// member. cells is an empty list for them.
 func applyEdits[K comparable, V any](g Group[K, V], edits []edit, cells []*cellOf[K, V], byKey func(a, b cell) int) Group[K, V] {
 	sortEdits(edits, byKey)
 	rest := g.cells
