@@ -79,7 +79,7 @@ func (c Writer) upsert(ctx context.Context, o *core.Subject, from *unstructured.
 	last := error(nil)
 	err = wait.ExponentialBackoffWithContext(ctx, upsertBackoff, func(ctx context.Context) (bool, error) {
 		if next.GetResourceVersion() == "" {
-			stored, err := c.Get(ctx, core.Bare(o.Resource, o.Key())) // a kind that has moved is found again by do
+			stored, err := c.Get(ctx, core.Bare(o.Resource, o.Key())) // a kind that has moved is found again by Writer.Do
 			switch {
 			case apierrors.IsNotFound(err) && !core.Misplaced(err):
 				fresh := o.DeepCopy()

@@ -84,6 +84,9 @@ func (u *Untaken) Mark(key object.Key, before, after object.Object) Marked {
 		u.changes.coalesced += 2 // it came and went
 		delete(u.dirty, key)
 		delete(u.signals.dirty, key)
+		if len(u.dirty) == 0 {
+			u.changes.since = time.Time{}
+		}
 		return Unseen
 	}
 	if dirty {
@@ -135,6 +138,7 @@ func (u *Untaken) Take(everything func() []Change, read func(object.Key) object.
 func (u *Untaken) Untake() {
 	u.taken = takenNothing
 	u.clean()
+	u.changes.since = time.Now()
 }
 
 // Restart makes everything news again, for a reader that may have been shown what the stream can no
@@ -142,6 +146,7 @@ func (u *Untaken) Untake() {
 func (u *Untaken) Restart() {
 	u.taken = min(u.taken, takenStale)
 	u.clean()
+	u.changes.since = time.Now()
 }
 
 // RestartHistory is Restart where versions do not compare with those that the reader knows.

@@ -73,12 +73,14 @@ func TestG1G2G3AReaderHasWhatIsShownHoweverItTakes(t *testing.T) {
 			"take": func(*rapid.T) { take() },
 			"untake": func(*rapid.T) {
 				u.Untake()
+				assert.False(rt, u.Counts().Since.IsZero(), "everything waits")
 				assert.True(rt, u.Nothing())
 				take()
 				changed, taken = u.Counts().Changes, u.Counts().Changes-u.Counts().Coalesced
 			},
 			"restart": func(*rapid.T) {
 				u.Restart()
+				assert.False(rt, u.Counts().Since.IsZero(), "everything waits")
 				assert.False(rt, u.Nothing(), "what the reader has stays")
 				take()
 				changed, taken = u.Counts().Changes, u.Counts().Changes-u.Counts().Coalesced
@@ -88,6 +90,7 @@ func TestG1G2G3AReaderHasWhatIsShownHoweverItTakes(t *testing.T) {
 				assert.LessOrEqual(rt, c.Dirty, len(keys))
 				assert.Equal(rt, changed, c.Changes)
 				assert.Equal(rt, c.Changes, taken+c.Coalesced+uint64(c.Dirty))
+				assert.Equal(rt, c.Dirty > 0, !c.Since.IsZero(), "since when something waits")
 				known := maps.Clone(reader)
 				for _, k := range keys {
 					if store[k] != known[k] {

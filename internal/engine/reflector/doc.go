@@ -1,7 +1,7 @@
 // Package reflector keeps a [Sink] as new as the server. It stands in place of client-go's
 // Reflector. A [Reflector] lists, then watches from the list's version on for as long as the
-// server can resume, and lists again where it cannot. It is the sink's only goroutine: what
-// follows a request runs in it, so that events come in one order.
+// server can resume, and lists again where it cannot. What follows a request runs in one goroutine,
+// so that events come in one order.
 //
 // # States
 //
@@ -11,7 +11,7 @@
 //	  ▲                                                            │
 //	  └──────── pause ◀──── only a list helps ◀────────────────────┘
 //
-// How a watch has ended is one value of type result. One table says what follows (results.go):
+// How a watch has ended is one value of type result. One table says what follows (result.go):
 //
 //	result    next watch after         a list instead
 //	inTime    nothing
@@ -19,9 +19,13 @@
 //	silent    a probe                  the same, or if own writes wait for the watch
 //	failed    a probe                  the same
 //	garbled   a probe                  the same, or after some of them in a row
-//	moved     a probe, unless a watch was handed over
+//	moved     a probe, unless one      the same
+//	          was handed over
 //	expired                            always
 //	full                               always
+//
+// A refusal to open the next watch (410, 403, 400, a kind that is served elsewhere) leads to a list,
+// too.
 //
 // A watch that brought nothing new, and failed or did not last, is followed by a pause. The pauses
 // grow, are random by half, and are as long as the server advises.

@@ -142,11 +142,11 @@ func ReadInitial(ctx context.Context, w watch.Interface, next List) (rv string, 
 			if !open {
 				return "", errors.New("the connection ended in the middle of the initial list")
 			}
-			idle.Reset(initialIdle)
 			e, err := source.Check(raw)
 			if err == nil {
 				rv, err = next.Take(e)
 			}
+			idle.Reset(initialIdle) // what a user's function takes is no silence of the server
 			if rv != "" || err != nil {
 				return rv, err
 			}

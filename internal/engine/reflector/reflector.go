@@ -23,8 +23,8 @@ type Config struct {
 	PageSize int64
 	// IdleTimeout is how long a watch may bring nothing, not even a bookmark.
 	IdleTimeout time.Duration
-	// KindPoll bounds the pause after an error that somebody has to correct by hand: a right or a
-	// kind is missing.
+	// KindPoll is about the longest pause after an error that somebody has to correct by hand: a
+	// right or a kind is missing. The server's advice may be longer.
 	KindPoll time.Duration
 	// Suspect is called when the server was silent, or did not answer in time.
 	Suspect func()
@@ -99,6 +99,9 @@ func (f *Reflector) listAndWatch(ctx context.Context, why listReason) (followed 
 	f.round = round{cancel: cancel}
 	f.mu.Unlock()
 	w, first, err := f.fill(ctx, why)
+	if err != nil && f.doubt == probeOlder {
+		f.doubt = listOlder // the server may be another one by now: it is asked again
+	}
 	if followed = err == nil; followed {
 		err = f.follow(ctx, w, first)
 	}
@@ -129,7 +132,7 @@ func (f *Reflector) fill(ctx context.Context, why listReason) (*dialled, watchRe
 	return w, watchListed, err
 }
 
-// report says that a list or watch failed for good.
+// report says that a list failed, or a watch so that only a list helps.
 func (f *Reflector) report(ctx context.Context, err error) {
 	if f.Lost(ctx, err) {
 		f.sink.Gone(f.Requests.Named(err))

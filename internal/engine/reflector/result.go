@@ -11,7 +11,7 @@ import (
 type ending int
 
 const (
-	inTime  ending = iota // the server has ended it, after as long as it was asked for
+	inTime  ending = iota // the server has ended it, after the time of a watch
 	early                 // the server has ended it before that
 	silent                // nothing came, not even a bookmark
 	failed                // with an error
@@ -58,12 +58,14 @@ const (
 const (
 	// steady is how long a watch must have lasted for its end to be no failure.
 	steady = time.Second
-	// fullTerm is how long the server is asked to keep a watch open, at the least.
+	// fullTerm is less than the least time for which the server is asked to keep a watch open, which
+	// is five minutes.
 	fullTerm = 5*time.Minute - source.OpenTimeout
-	// pauseMost is the longest pause between failures. A watch that lasts for longer begins anew.
+	// pauseMost is the longest pause between failures. After a watch that lasts for longer, pauses
+	// are short again.
 	pauseMost = 30 * time.Second
-	// garbledMost is how many watches in a row may be unreadable, and bring nothing new, before a
-	// list is made.
+	// garbledMost is how many watches may be unreadable and bring nothing new before a list is made,
+	// with none between them that brought something.
 	garbledMost = 4
 )
 

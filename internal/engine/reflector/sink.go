@@ -9,19 +9,20 @@ import (
 	"github.com/kates-go/kates/internal/engine/source"
 )
 
-// Sink is what a reflector fills. Only the reflector's goroutine calls it.
+// Sink is what a reflector fills. The reflector's goroutine calls it, and Mark any.
 type Sink interface {
 	// Begin starts the next list. The one before is dropped.
 	Begin(Asked) List
 	// Take takes in an event of the watch. An error ends the watch.
 	Take(source.Event) error
-	// Mark is how far the sink has come. Any goroutine may call it.
+	// Mark is how far the sink has come.
 	Mark() Mark
-	// Opened says that a watch is open that began at a version.
+	// Opened says that a watch is open that goes on from a version. A list that was streamed goes on
+	// as a watch without a word.
 	Opened(fromRV string)
-	// Futile says that the last watch failed and brought nothing new: that it was opened says
-	// nothing about the server's objects.
-	Futile()
+	// Unheard says that the last watch brought nothing, and failed or ended at once: that it was
+	// opened does not mean that the server was heard.
+	Unheard()
 	// Failed says that a request has failed. The reflector tries again.
 	Failed(what Request, err error)
 	// Gone says that there is certainly nothing left to watch. The reflector tries again.

@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -28,6 +29,7 @@ type server struct {
 	newestRV string
 	first    func(w *watch.RaceFreeFakeWatcher) // what happens on the first watch; the others stay open
 	again    bool                               // the same happens on all
+	refusals int                                // how many lists the server still refuses
 	watches  int
 	ended    time.Time // when the reflector has ended the first watch
 	asked    []string
@@ -54,6 +56,10 @@ func (s *server) list(_ context.Context, o metav1.ListOptions) (runtime.Object, 
 		s.probes++
 	}
 	s.note(what)
+	if what == "list" && !s.ended.IsZero() && s.refusals > 0 {
+		s.refusals--
+		return nil, apierrors.NewInternalError(errors.New("away"))
+	}
 	list := &unstructured.UnstructuredList{}
 	list.SetResourceVersion(s.newestRV)
 	return list, nil
@@ -141,7 +147,7 @@ func (s *sink) Mark() Mark {
 }
 
 func (s *sink) Opened(string) {}
-func (s *sink) Futile()       {}
+func (s *sink) Unheard()      {}
 func (s *sink) Gone(error)    {}
 
 func (s *sink) Failed(Request, error) {}
@@ -267,6 +273,61 @@ func TestEachEndingIsFollowedByWhatTheTableSays(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestG5AListThatFailsAfterAProbeIsFollowedByAProbe: the server may be another one by then.
+func TestG5AListThatFailsAfterAProbeIsFollowedByAProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, s := &server{newestRV: "10", first: closed(2 * time.Second), refusals: 2}, &sink{}
+		f := v.reflector(s)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			f.Run(ctx)
+		}()
+		synctest.Wait()
+		v.mu.Lock()
+		v.newestRV = "9"
+		v.mu.Unlock()
+		assert.Equal(t, []string{"probe", "list", "probe", "list"}, v.requests(4))
+		v.mu.Lock()
+		v.newestRV = "11" // it was no restored server
+		v.mu.Unlock()
+		assert.Equal(t, []string{"probe", "list"}, v.requests(6)[4:])
+		synctest.Wait()
+		assert.False(t, s.doubted, "a list that begins a new history")
+		cancel()
+		<-ended
+	})
+}
+
+// slowList is a list whose objects take long to take in.
+type slowList struct {
+	list
+	left int
+}
+
+func (l *slowList) Take(source.Event) (string, error) {
+	time.Sleep(initialIdle + time.Second)
+	if l.left--; l.left == 0 {
+		return "10", nil
+	}
+	return "", nil
+}
+
+// TestASlowTransformIsNoSilenceOfTheServer: the server has sent what is taken in.
+func TestASlowTransformIsNoSilenceOfTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, next := watch.NewRaceFreeFake(), &slowList{left: 7}
+		for range next.left {
+			w.Add(bookmark("10"))
+		}
+		rv, err := ReadInitial(t.Context(), w, next)
+		assert.NoError(t, err)
+		assert.Equal(t, "10", rv)
+		w.Stop()
+	})
 }
 
 // TestWatchesThatCannotBeReadEndInAList: a list shows what no watch can.

@@ -79,7 +79,7 @@ func (f *Reflector) next(ctx context.Context, got result) (*dialled, error) {
 		return f.exchange(ctx)
 	}
 	if got.unheard() {
-		f.sink.Futile()
+		f.sink.Unheard()
 	}
 	switch {
 	case endings[got.ending].list:
@@ -152,8 +152,8 @@ func (f *Reflector) read(ctx context.Context, w *dialled) (got result) {
 }
 
 // open opens the next watch. It retries errors that may pass, so that a broken connection costs no
-// list. If a server was away and then asks for a list, the list is made at once: the pauses of the
-// outage do not count.
+// list. The pauses of an outage do not count for what follows: neither for a list that the server asks
+// for, nor for the next watch.
 func (f *Reflector) open(ctx context.Context, after ending) (*dialled, error) {
 	pace := f.pace
 	if after == silent {
@@ -163,7 +163,7 @@ func (f *Reflector) open(ctx context.Context, after ending) (*dialled, error) {
 		w, err := f.tryOpen(ctx, probe, after == silent)
 		switch {
 		case err == nil:
-			f.pace = pace // that the version is too old may come as an event, too
+			f.pace = pace // the watch may still say that its version is too old: the list is not to wait
 			f.sink.Opened(w.FromRV)
 			return w, nil
 		case ctx.Err() != nil:

@@ -80,6 +80,17 @@ func (s *Store) fit(objects int) bool {
 	return true
 }
 
+// Add takes in an object that the watch has brought, if there is room for it. shown is what is shown
+// of the key: it stays the very same object if it is of the same version.
+func (s *Store) Add(key object.Key, shown, o object.Object) bool {
+	beside := s.namesakes.add(key, s.Objects[key], o)
+	if s.Put(key, s.KeepIfSameVersion(shown, beside)) {
+		return true
+	}
+	s.namesakes.drop(key, s.Objects[key], o)
+	return false
+}
+
 // Put stores an object, if there is room for it.
 func (s *Store) Put(key object.Key, o object.Object) bool {
 	size := s.Size()

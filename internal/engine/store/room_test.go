@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
@@ -41,4 +42,25 @@ func TestAStreamIsBoundedWhereNothingIsSaid(t *testing.T) {
 		s.Close()
 		assert.Zero(t, room.Taken())
 	}
+}
+
+// TestANamesakeWithoutRoomTakesNone: it is not held, and counts for nothing.
+func TestANamesakeWithoutRoomTakesNone(t *testing.T) {
+	room := NewRoom(1)
+	s := New(room, time.Second, true)
+	one := func(uid string) (object.Key, object.Object) {
+		o := &unstructured.Unstructured{}
+		o.SetName("a\uFFFD")
+		o.SetUID(types.UID(uid))
+		o.SetResourceVersion("1")
+		return object.KeyOf(o), o
+	}
+	key, o := one("u1")
+	require.True(t, s.Add(key, nil, o))
+	_, second := one("u2")
+	assert.False(t, s.Add(key, o, second))
+	assert.Equal(t, 1, s.Size())
+	assert.Same(t, o, s.Objects[key])
+	s.ListHas(0)
+	assert.Equal(t, 1, room.Taken())
 }

@@ -42,11 +42,6 @@ func (s *Store) Stored(key object.Key) coherence.Object {
 // Size is how many objects of the server the watch shows.
 func (s *Store) Size() int { return len(s.Objects) + s.namesakes.more }
 
-// Beside returns what the watch shows of a key with an object that it has brought.
-func (s *Store) Beside(key object.Key, o object.Object) object.Object {
-	return s.namesakes.add(key, s.Objects[key], o)
-}
-
 // one returns what the watch shows of the object of a UID, or else of its key; nil if nothing.
 func (s *Store) one(key object.Key, uid types.UID) object.Object {
 	if all := s.namesakes.of[key]; all != nil {

@@ -37,19 +37,12 @@ func (s *stream) commit(l *listing, rv string) error {
 	}
 	s.kept.Listed(l.from)
 	wake := s.swap(l.List, rv, older)
-	before := s.progress.phase
-	if before.listed() {
+	if s.progress.phase.listed() {
 		s.health.restarts++
 	}
-	s.progress.phase = following
+	s.follow()
 	recovered := s.well() // before anybody is woken, who might look
 	s.health.before = s.health.heard
-	if before.gaveUp() {
-		s.own.atLeastRV = ""
-		for l := range s.listeners {
-			l.untaken.Restart()
-		}
-	}
 	for l := range s.listeners { // the first list is news, also when it is empty
 		l.noted()
 		wake = append(wake, l.Wake)
@@ -62,6 +55,18 @@ func (s *stream) commit(l *listing, rv string) error {
 	}
 	run(wake)
 	return nil
+}
+
+// follow takes in that what the stream has may be shown. What was given up is over: readers take
+// everything. Called with mu held.
+func (s *stream) follow() {
+	if s.progress.phase.gaveUp() {
+		s.own.atLeastRV = ""
+		for l := range s.listeners {
+			l.untaken.Restart()
+		}
+	}
+	s.progress.phase = following
 }
 
 // swap puts a list in the place of the store and marks what differs. Called with mu held.

@@ -24,7 +24,8 @@ type Config struct {
 	PendingMax int
 	// ObjectsMax is how many objects all streams together may hold, those of lists under way
 	// included. A list that would be more is given up, and a watch ends at the event that would
-	// be. Then the stream lists again, with growing pauses; what it has shown stays. 0: any number.
+	// be. Then the stream lists again, with growing pauses; what it has shown stays. 0: there is
+	// no bound for all together, and each stream has that of the source (source.ObjectsMost).
 	ObjectsMax int
 	// Hold bounds how long a write that versions cannot confirm is shown. Default 10 s.
 	Hold time.Duration
@@ -35,7 +36,7 @@ type Config struct {
 	// Gone is asked when a list or watch was answered with err ([object.Misplaced], or 403 in a
 	// namespace): whether it is certain that there is nothing left to watch, because complete,
 	// fresh discovery serves the resource in no version, or because the namespace does not exist.
-	// So discovery is fresh when the kind is looked up next. Nil: it never is.
+	// The discovery that it reads serves the next look-up of the kind, too. Nil: it is never certain.
 	Gone func(ctx context.Context, r object.Resource, namespace string, err error) bool
 	// Suspect is called, from any stream's goroutine, when a watch has been silent for
 	// IdleTimeout, or a request was not answered in time, before the next request: other

@@ -36,7 +36,7 @@
 // name, namespace, and the fields that [object.Resource.Field] reads as the server does. Otherwise
 // the write costs one list of the object for each stream concerned. So does a deletion whose
 // answer has no version, except where a stream without selectors still shows the object, or its
-// watch has said when it was deleted (rule 4 of package coherence), unless it has just listed.
+// watch has said when it was deleted (rule 4 of package coherence).
 // What a watch or a list brings has been judged by the server, and that judgement stands.
 //
 // # Forms
@@ -57,6 +57,6 @@
 //
 // # Locks
 //
-// The set's lock comes before a stream's. Neither is held over a request or a user's function,
-// with one exception: [ListenOptions].Noted, which is ours.
+// The set's lock comes before a stream's. Neither is held over a request or a user's function. Two
+// functions of ours are called with a lock held: [ListenOptions].Noted and [Exchange].Do.
 package stream

@@ -24,7 +24,7 @@ const (
 	Waiting State = "waiting for kind"
 	// Listing: the first list is under way.
 	Listing State = "listing"
-	// Synced: the watch is open.
+	// Synced: the first list is in, and the last request has succeeded.
 	Synced State = "synced"
 	// Retrying: the last request failed; what was shown stays.
 	Retrying State = "retrying"
@@ -192,6 +192,7 @@ func (s *stream) Gone(why error) {
 		for _, e := range s.store.DropWrites() {
 			wake = s.mark(wake, e.Key, e.Object.(object.Object), delivered)
 		}
+		s.follow() // own writes that were given up are of objects that are gone
 	}
 	s.health.turn(true, s.listeners)
 	changed, log := s.health.set(Missing, why), s.logFor(!s.progress.phase.listed() && grave(Missing, why, false, s.listeners))

@@ -32,7 +32,7 @@ type Exchange struct {
 //     nothing has changed.
 //  2. Exchange.Do is called. No stream has begun meanwhile that was not tried.
 //  3. Each stream ends its old watch and reads the one that is open already. Both have what
-//     happened in between; what comes twice is old news (store.stale). A stream without an open
+//     happened in between; what comes twice is old news (Store.Stale). A stream without an open
 //     watch opens one, or goes on with its list.
 //
 // Stores stay, so nothing that is shown goes empty or back. The objects of a stream that fails

@@ -109,8 +109,8 @@ func (s *stream) record(w coherence.Write, by cause) bool {
 	return true
 }
 
-// noteUndated notes an own deletion at an unknown version, if there are more than before. Events
-// of other objects may be older, so no position is as new, before it ends. Called with mu held.
+// noteUndated notes an own deletion at an unknown version, if there are more than before. While such a
+// deletion is pending, no position proves that an event is newer than it. Called with mu held.
 func (s *stream) noteUndated(before int) {
 	if s.store.View.Undated() > before {
 		s.own.undated = s.set.unversioned.Add(1)

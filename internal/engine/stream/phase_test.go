@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -90,4 +91,35 @@ func TestG4G5EachPhaseIsLeftAsItsDrawingSays(t *testing.T) {
 	is(following, audience.Following, audience.Everything)
 	require.NoError(t, list(rv))
 	is(following, audience.Following, audience.Some)
+	write()
+	assert.Len(t, l.Take().Changes, 1)
+	write() // one more than may be pending
+	is(givenUp, audience.Relisting, audience.Lost)
+	l.stream.Gone(errors.New("no such resource"))
+	is(following, audience.Following, audience.Everything)
+	l.Each("", func(key object.Key, _ object.Object) { t.Errorf("%s is shown of what is gone", key) })
+}
+
+// TestG4ASyncThatMovesThePositionWakesTheOthers: an older goal is reached by it, too.
+func TestG4ASyncThatMovesThePositionWakesTheOthers(t *testing.T) {
+	set := New(Config{Source: silent})
+	defer set.Close()
+	l, err := set.Join(object.Resource{
+		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+		Kind:                 schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Storage: "configmaps",
+	}, object.Spec{Form: object.Whole}, ListenOptions{Wake: func() {}, Trouble: func() {}})
+	require.NoError(t, err)
+	defer l.Close()
+	require.NoError(t, l.Stage().List(map[object.Key]object.Object{}, "10", ""))
+	other := make(chan struct{}, 1)
+	l.stream.mu.Lock()
+	l.stream.waiters[other] = struct{}{}
+	l.stream.mu.Unlock()
+	assert.True(t, syncing{l.stream}.reached(goal{rv: "20", versions: map[object.Key]string{}}))
+	select {
+	case <-other:
+	default:
+		t.Error("nobody told the other Sync")
+	}
+	assert.True(t, syncing{l.stream}.reached(goal{rv: "15", versions: map[object.Key]string{{Name: "gone"}: "12"}}))
 }

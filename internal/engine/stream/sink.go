@@ -69,8 +69,8 @@ func (s *stream) Opened(fromRV string) {
 	s.logRecovered(recovered)
 }
 
-// Futile takes in that the last watch brought nothing new and failed.
-func (s *stream) Futile() {
+// Unheard takes in that the last watch brought nothing, and failed or ended at once.
+func (s *stream) Unheard() {
 	s.mu.Lock()
 	s.health.heard = s.health.before
 	s.mu.Unlock()
@@ -109,8 +109,9 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 		had := s.store.Objects[key]
 		if !in {
 			s.store.Remove(key, o)
-		} else if seen = o; !s.store.Put(key, s.store.KeepIfSameVersion(before, s.store.Beside(key, o))) {
+		} else if seen = o; !s.store.Add(key, before, o) {
 			s.mu.Unlock()
+			s.logRecovered(recovered)
 			return s.set.room.Full()
 		}
 		if in || had != nil { // else it is none of the query's

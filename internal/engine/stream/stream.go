@@ -63,13 +63,14 @@ type progress struct {
 //	firstGivenUp ──┐   givenUp ┘
 //	               └────▶ following
 //
-// [stream.commit] and [stream.giveUp] move it, and nothing else does.
+// [stream.follow] and [stream.giveUp] move it, and nothing else does. A resource that is gone leads
+// from givenUp to following, too.
 type phase int
 
 const (
 	// firstList: the first list is not in.
 	firstList phase = iota
-	// firstGivenUp: nor is it, and own writes were given up meanwhile.
+	// firstGivenUp: the first list is not in, and own writes were given up.
 	firstGivenUp
 	// following: what the stream has may be shown.
 	following

@@ -206,6 +206,7 @@ func (s syncing) reached(g goal) bool {
 		return false
 	}
 	wake := s.settle(nil, ended, object.Key{})
+	s.waiters.wake() // the position has moved: another Sync may wait for that
 	s.mu.Unlock()
 	run(wake)
 	return true

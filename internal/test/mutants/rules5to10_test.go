@@ -144,9 +144,9 @@ var echo = []mutant{
 	},
 	{
 		name: "an own write's event is news", rule: "echo",
-		in: "stream.event", caught: "TestG4AnOwnWriteSignalsOnceAndItsEchoNever",
-		old: `s.store.KeepIfSameVersion(before, s.store.Beside(key, o))`,
-		new: `s.store.Beside(key, o)`,
+		in: "Store.Add", caught: "TestG4AnOwnWriteSignalsOnceAndItsEchoNever",
+		old: `s.KeepIfSameVersion(shown, beside)`,
+		new: `beside`,
 	},
 	{
 		name: "what another stream brings again replaces what is shown", rule: "echo",
