@@ -3,10 +3,13 @@ package stream
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/footprint"
+	"github.com/kates-go/kates/internal/base/watchdog"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -186,3 +189,57 @@ func (l *Listener) Examine(key object.Key) Examined {
 	e.Untaken = l.untaken.IsDirty(key)
 	return e
 }
+
+// tally counts what a stream has done. Nothing of the stream depends on it. It needs no lock.
+type tally struct {
+	id          int64 // tells the streams of a process apart
+	events      atomic.Uint64
+	bookmarks   atomic.Uint64
+	undecodable atomic.Uint64
+	listed      atomic.Int64 // the objects of the list under way
+	size        atomic.Pointer[sized]
+}
+
+var streamIDs atomic.Int64
+
+// taken counts an object that has come.
+func (t *tally) taken(o object.Object) {
+	if object.Fault(o) != nil {
+		t.undecodable.Add(1)
+	}
+}
+
+// sized is an estimate of how many bytes an object of a stream takes.
+type sized struct {
+	per     int64
+	objects int // that there were
+	at      time.Time
+}
+
+// Step is what a stream does without a request: it takes in an event, or an object of a list.
+type Step struct {
+	// Stream is its resource, and its namespace if it has one.
+	Stream string
+	// For is how long the step that is under way has been so since somebody first looked; 0: none
+	// is. Doing is the function of the user that it runs.
+	For   time.Duration
+	Doing string
+}
+
+// Steps are those of the streams, in order.
+func (s *Set) Steps() (all []Step) {
+	now := time.Now()
+	for _, st := range s.all() {
+		step := Step{Stream: st.Key.Resource}
+		if st.Key.Namespace != "" {
+			step.Stream += " in " + st.Key.Namespace
+		}
+		step.For, step.Doing = st.Step.Look(now)
+		all = append(all, step)
+	}
+	slices.SortFunc(all, func(a, b Step) int { return strings.Compare(a.Stream, b.Stream) })
+	return all
+}
+
+// Working are the own writes that streams take in now.
+func (s *Set) Working() []watchdog.Running { return s.working.Running() }

@@ -1,7 +1,10 @@
 package stream
 
 import (
+	"fmt"
+
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/object"
@@ -222,3 +225,89 @@ func (l *Listener) Stream() ID {
 
 // Close leaves the stream. The last listener to leave ends it.
 func (l *Listener) Close() { l.stream.leave(l) }
+
+// ListenerState is what a listener can know of its stream at one moment.
+type ListenerState struct {
+	Phase audience.Phase
+	// Health is how the stream's requests fare.
+	Health State
+	// Gone: there is certainly no such resource, or no such namespace.
+	Gone bool
+	// Misplaced: the last answer was one that a server gives if the kind is served in another way.
+	Misplaced bool
+	// First says whether the server refuses the first list. It counts while there is none.
+	First Refusal
+	// News: there is something worth a signal.
+	News bool
+	// PositionRV is the version up to which the watch has delivered everything.
+	PositionRV string
+}
+
+// Refusal is how certain it is that there is no first list.
+type Refusal int
+
+const (
+	// NotRefused: it may still come.
+	NotRefused Refusal = iota
+	// Refused: the server keeps refusing it.
+	Refused
+	// RefusedForLong: the server has refused it for half a minute or so, or the resource is gone.
+	RefusedForLong
+)
+
+// Ready reports whether the whole first list is in.
+func (s ListenerState) Ready() bool { return s.Phase >= audience.Relisting }
+
+// Absent reports whether there is certainly nothing: the resource is gone, or could never be read.
+func (s ListenerState) Absent() bool { return s.Gone || s.First >= Refused }
+
+// Settled reports whether the stream does not hold up a first snapshot.
+func (s ListenerState) Settled(optional bool) bool {
+	return s.Ready() || optional && s.First >= Refused
+}
+
+// theSignal is what a stream's step runs meanwhile.
+var theSignal = "the function that judges what is worth a signal"
+
+// waking returns what is to be run, without locks, for a change that may be worth a signal. Called
+// with the stream's lock held.
+func (l *Listener) waking(key object.Key, before, after object.Object) func() {
+	if l.Signal == nil {
+		l.untaken.Signal(key)
+		return l.Wake
+	}
+	return func() {
+		if !l.worth(before, after) {
+			return
+		}
+		l.stream.mu.Lock()
+		l.untaken.Signal(key)
+		l.stream.mu.Unlock()
+		l.Wake()
+	}
+}
+
+// worth asks the user's function whether a change is worth a signal.
+func (l *Listener) worth(before, after object.Object) (yes bool) {
+	before, after = object.Bare(before), object.Bare(after)
+	if object.Fault(before) != nil || object.Fault(after) != nil {
+		return true
+	}
+	ask := func() error {
+		if before != nil && after != nil && before.GetUID() != after.GetUID() {
+			yes = l.Signal(before, nil) || l.Signal(nil, after)
+		} else {
+			yes = l.Signal(before, after)
+		}
+		return nil
+	}
+	l.stream.Step.Do(&theSignal)
+	defer l.stream.Step.Do(nil)
+	_ = guard.Handle(ask, func(p *guard.Panic) error {
+		yes = true
+		l.stream.config.Logger.Error(fmt.Errorf("%v", p.Value), "the function that judges what is worth a signal panicked",
+			"resource", l.stream.Key.Resource, "stack", string(p.Stack))
+		return nil
+	})
+	return yes
+}

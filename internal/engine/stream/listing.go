@@ -157,3 +157,68 @@ func (s *stream) admit(objects int) error {
 	defer s.mu.Unlock()
 	return s.store.Admit(objects)
 }
+
+// compare compares the items of a list that may be of a new history with what the stream holds of
+// the same versions: the history may turn out to be the same. Called without locks.
+func (l *listing) compare() {
+	if !l.asked.Doubted {
+		return // put has done it
+	}
+	for key, o := range l.Objects {
+		if held, same := l.stream.has(o); same {
+			l.Compared[key] = store.Comparison{With: held, Same: object.Alike(o, held)}
+		}
+	}
+}
+
+// prepare makes of an object from the server what the stream holds: in the stream's form, and
+// transformed. Nobody else has the object. Called without locks.
+func (s *stream) prepare(o object.Object) object.Object {
+	if s.Transform == nil && s.Key.Form == object.Whole {
+		return o
+	}
+	held, same := s.has(o)
+	if same {
+		return held // once per version: only lists are compared
+	}
+	return s.TransformNew(o, held)
+}
+
+// has returns what the stream holds of an object, nil if nothing, and whether it is of this very
+// version.
+func (s *stream) has(o object.Object) (held object.Object, same bool) {
+	key := object.KeyOf(o)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.Version(key, o)
+}
+
+// A replica that takes more or less of a resource's objects than before has another stream for
+// that, beside the one before. The objects of both are the same pointers: so a change of the share
+// takes no memory for what stays, and nobody who has an object gets another one in its place.
+
+// otherShares returns the streams that hold other shares of a stream's objects, in the same form.
+func (s *Set) otherShares(of *stream) (all []*stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, st := range s.streams {
+		if key.Shard = of.Key.Shard; key == of.Key && st != of {
+			all = append(all, st)
+		}
+	}
+	return all
+}
+
+// made returns what the stream is to hold of an item: the object that the stream of another share
+// holds, where that has the version and the content, and else a new one. held is what this stream
+// has of another version.
+func (l *listing) made(o, held object.Object) object.Object {
+	if !l.asked.Doubted {
+		for _, st := range l.others {
+			if theirs, same := st.has(o); same {
+				return l.stream.ReuseIfEqual(o, theirs)
+			}
+		}
+	}
+	return l.stream.TransformNew(o, held)
+}
