@@ -106,6 +106,22 @@ func (s *server) requests(n int) []string {
 	}
 }
 
+// start runs a reflector until the test ends.
+func (s *server) start(t *testing.T, to Sink) *Reflector {
+	f := s.reflector(to)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return f
+}
+
 const idleTimeout = 130 * time.Second
 
 func (s *server) reflector(to Sink) *Reflector {
@@ -248,13 +264,7 @@ func TestEachEndingIsFollowedByWhatTheTableSays(t *testing.T) {
 					<-open
 					c.first(w)
 				}
-				f := v.reflector(s)
-				ctx, cancel := context.WithCancel(t.Context())
-				ended := make(chan struct{})
-				go func() {
-					defer close(ended)
-					f.Run(ctx)
-				}()
+				f := v.start(t, s)
 				synctest.Wait()
 				if c.set != nil {
 					c.set(s, v)
@@ -268,8 +278,6 @@ func TestEachEndingIsFollowedByWhatTheTableSays(t *testing.T) {
 				if c.reason != "" {
 					assert.EqualValues(t, 1, f.Watches()[c.reason], "%v", f.Watches())
 				}
-				cancel()
-				<-ended
 			})
 		})
 	}
@@ -279,13 +287,7 @@ func TestEachEndingIsFollowedByWhatTheTableSays(t *testing.T) {
 func TestG5AListThatFailsAfterAProbeIsFollowedByAProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, s := &server{newestRV: "10", first: closed(2 * time.Second), refusals: 2}, &sink{}
-		f := v.reflector(s)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			f.Run(ctx)
-		}()
+		v.start(t, s)
 		synctest.Wait()
 		v.mu.Lock()
 		v.newestRV = "9"
@@ -297,8 +299,6 @@ func TestG5AListThatFailsAfterAProbeIsFollowedByAProbe(t *testing.T) {
 		assert.Equal(t, []string{"probe", "list"}, v.requests(6)[4:])
 		synctest.Wait()
 		assert.False(t, s.doubted, "a list that begins a new history")
-		cancel()
-		<-ended
 	})
 }
 
@@ -334,13 +334,7 @@ func TestASlowTransformIsNoSilenceOfTheServer(t *testing.T) {
 func TestWatchesThatCannotBeReadEndInAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, s := &server{newestRV: "10", first: garbles, again: true}, &sink{}
-		f := v.reflector(s)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			f.Run(ctx)
-		}()
+		f := v.start(t, s)
 		var want []string
 		for range 3 {
 			want = append(want, "probe", "watch 10")
@@ -348,8 +342,6 @@ func TestWatchesThatCannotBeReadEndInAList(t *testing.T) {
 		assert.Equal(t, append(want, "list"), v.requests(7))
 		synctest.Wait()
 		assert.EqualValues(t, 1, f.Lists()["unreadable"], "%v", f.Lists())
-		cancel()
-		<-ended
 	})
 }
 
@@ -360,18 +352,12 @@ func TestAnExchangeOfTheConnectionEndsNoWatchBeforeTheNext(t *testing.T) {
 		t.Run(fmt.Sprintf("opened before: %t", tried), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v, s := &server{newestRV: "10", first: idles}, &sink{}
-				f := v.reflector(s)
-				ctx, cancel := context.WithCancel(t.Context())
-				ended := make(chan struct{})
-				go func() {
-					defer close(ended)
-					f.Run(ctx)
-				}()
+				f := v.start(t, s)
 				synctest.Wait()
 				var next *Opened
 				if tried {
 					var err error
-					next, err = f.Try(ctx, false)
+					next, err = f.Try(t.Context(), false)
 					assert.NoError(t, err)
 				}
 				f.Move(next)
@@ -381,8 +367,6 @@ func TestAnExchangeOfTheConnectionEndsNoWatchBeforeTheNext(t *testing.T) {
 				assert.Equal(t, 2, v.watches)
 				assert.Equal(t, !tried, v.probes == 1)
 				assert.EqualValues(t, 1, f.Watches()["moved"], "%v", f.Watches())
-				cancel()
-				<-ended
 			})
 		})
 	}

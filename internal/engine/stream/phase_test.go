@@ -35,17 +35,22 @@ func silent(object.Resource, string, object.Form) source.Source {
 	}}
 }
 
-// TestG4G5EachPhaseIsLeftAsItsDrawingSays walks the phases of a stream: what a listener can take in
-// each, and what leads to the next.
-func TestG4G5EachPhaseIsLeftAsItsDrawingSays(t *testing.T) {
-	set := New(Config{Source: silent, PendingMax: 1})
-	defer set.Close()
+// listening returns a set with a listener to all ConfigMaps of a server that never answers.
+func listening(t *testing.T, pendingMost int) (*Set, *Listener) {
+	set := New(Config{Source: silent, PendingMax: pendingMost})
+	t.Cleanup(set.Close)
 	l, err := set.Join(object.Resource{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 		Kind:                 schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Storage: "configmaps",
 	}, object.Spec{Form: object.Whole}, ListenOptions{Wake: func() {}, Trouble: func() {}})
 	require.NoError(t, err)
-	defer l.Close()
+	return set, l
+}
+
+// TestG4G5EachPhaseIsLeftAsItsDrawingSays walks the phases of a stream: what a listener can take in
+// each, and what leads to the next.
+func TestG4G5EachPhaseIsLeftAsItsDrawingSays(t *testing.T) {
+	set, l := listening(t, 1)
 	rv := 10
 	write := func() {
 		rv++
@@ -102,14 +107,7 @@ func TestG4G5EachPhaseIsLeftAsItsDrawingSays(t *testing.T) {
 
 // TestG4ASyncThatMovesThePositionWakesTheOthers: an older goal is reached by it, too.
 func TestG4ASyncThatMovesThePositionWakesTheOthers(t *testing.T) {
-	set := New(Config{Source: silent})
-	defer set.Close()
-	l, err := set.Join(object.Resource{
-		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
-		Kind:                 schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Storage: "configmaps",
-	}, object.Spec{Form: object.Whole}, ListenOptions{Wake: func() {}, Trouble: func() {}})
-	require.NoError(t, err)
-	defer l.Close()
+	_, l := listening(t, 0)
 	require.NoError(t, l.Stage().List(map[object.Key]object.Object{}, "10", ""))
 	other := make(chan struct{}, 1)
 	l.stream.mu.Lock()
