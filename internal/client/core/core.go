@@ -24,9 +24,9 @@ import (
 type Core struct {
 	Dynamic dynamic.Interface
 	Server  wire.Requests
-	// Fake gives versions to what client-go's bare fake has; nil: the server is none. Neither that
-	// fake nor a user sees them, so nothing can be a precondition. It ignores field selectors,
-	// finalizers and subresources, and knows no server-side apply.
+	// Fake gives versions to what client-go's bare fake has. Nil: the server is a real one. Neither
+	// the bare fake nor a user sees these versions, so no version can be a precondition. The bare
+	// fake ignores field selectors, finalizers and subresources, and knows no server-side apply.
 	Fake         *fake.Server
 	Kinds        *kinds.Resolver
 	Scheme       *runtime.Scheme

@@ -108,8 +108,8 @@ func (a *call) send(ctx context.Context, o *core.Subject, live objects.Object) (
 
 // belongedToOthers reports whether an object that seemed absent existed before it was applied,
 // and did not belong to this set. It asks the server's history, which covers some minutes. If the
-// history does not go back that far, this apply has changed nothing: the object was applied long
-// ago.
+// history no longer has the version of the answer, this apply has changed nothing: the object has
+// had that version for minutes.
 func (a *call) belongedToOthers(ctx context.Context, o *core.Subject, got *unstructured.Unstructured) bool {
 	version, err := strconv.ParseUint(got.GetResourceVersion(), 10, 64)
 	var list *unstructured.UnstructuredList

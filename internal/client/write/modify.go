@@ -122,7 +122,7 @@ func (c Writer) modify(ctx context.Context, m *modification) (*unstructured.Unst
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w (last: %v)", m.object.Failed(m.op, ctx.Err()), err)
 		}
-		from = base{} // from was not the newest version
+		from = base{} // from was not the newest version, or not the whole object
 	}
 }
 

@@ -150,10 +150,10 @@ func (w Options) met(o metav1.Object) error {
 }
 
 // bind returns the options of a write, and with them the preconditions that it needs to be sent
-// under ctx. If ctx is bound to a lease, the next holder of the lease breaks them as soon as it
-// writes to the object. Their version was known while the lease was held and when the work
-// began, or the work wrote it itself. So it is older than all that another holder has written
-// since, whatever the clocks say. A fake has no versions to bind a write to.
+// under ctx. If ctx is bound to a lease, the preconditions fail as soon as the next holder of the
+// lease has written to the object. Their version was known while the lease was held and when the
+// work began, or the work wrote that version itself. So the version is older than all that another
+// holder has written since, whatever the clocks say. A fake has no versions to bind a write to.
 func (c Writer) bind(ctx context.Context, op Operation, o *core.Subject, w Options) (Options, error) {
 	if c.Fake != nil || !fence.Fenced(ctx) || w.Unfenced || w.Version != nil || !op.preconditioned(w.sent(o)) {
 		return w, nil
@@ -217,7 +217,7 @@ func hasStatus(op Operation, o *core.Subject) error {
 			return nil
 		}
 	}
-	if op.verb == toModify || op.verb == toSet { // who takes that for the end of the object is wrong
+	if op.verb == toModify || op.verb == toSet { // the object is there: "not found" would mislead
 		return errNoSubresource(op)
 	}
 	of, code := o.Resource.GroupResource(), http.StatusNotFound

@@ -33,7 +33,7 @@ type Reply struct {
 	past      bool // another client has written it, at some time
 }
 
-// Request is the one request of a write, or several.
+// Request sends a write, which may take several requests.
 type Request func(*core.Subject, Options) (Reply, error)
 
 // write is send for Requests whose answer is the object that was written.
@@ -106,8 +106,8 @@ func (c Writer) missing(ctx context.Context, op Operation, o *core.Subject, err 
 }
 
 // lacks reports whether a kind has no such subresource, after the server has answered "not found".
-// The object of that UID, or of any if that is empty, is there nonetheless; if the server does not
-// say whether it is, because the client may not get it, discovery tells.
+// It asks whether the object of that UID is there nonetheless; an empty UID stands for any. Where
+// the client may not get the object, discovery tells.
 func (c Writer) lacks(ctx context.Context, op Operation, o *core.Subject, uid types.UID) bool {
 	now, err := c.Get(ctx, core.Bare(o.Resource, o.Key()))
 	switch {
@@ -212,10 +212,9 @@ func (c Writer) checkVersion(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// beginVersion is called before a write is sent. What it returns takes in the answer, or, with
-// nil, that the write has failed; after an answer that has no effect. It gives a write to a fake
-// its version. A fake has what the answer says: it keeps no object from being deleted, and deletes
-// none that nothing keeps. The streams get what the fake has stored, and the user what it has
+// beginVersion gives a write to the bare fake its version. It is called before the write is sent. The
+// function that it returns takes in the answer, or, with nil, that the write has failed; a second
+// call has no effect. The bare fake knows no finalizers: what its answer says is what it has. The streams get what the fake has stored, and the user what it has
 // answered. A reactor can make these differ.
 func (c Writer) beginVersion(o *core.Subject) func(*Reply) {
 	if c.Fake == nil {

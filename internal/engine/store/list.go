@@ -10,8 +10,8 @@ import (
 type List struct {
 	Objects   map[object.Key]object.Object
 	namesakes *namesakes
-	// Compared are the items of a version that the store holds. It lacks those that are the held
-	// object by now.
+	// Compared has the items that differ from the held object of the same version, and how. An item
+	// that was equal is not here: the list has the held object itself.
 	Compared map[object.Key]Comparison
 }
 
@@ -38,9 +38,10 @@ func (l *List) Remove(key object.Key, o object.Object) {
 // Size is how many objects the list has.
 func (l *List) Size() int { return len(l.Objects) + l.namesakes.more }
 
-// Replace puts a list in the place of what the store has. settle is called in between: it ends own
-// writes. newHistory: versions do not compare with those that the store has. It returns what was
-// shown of each key before, for the keys of both and of own writes.
+// Replace puts a list in the place of what the store has. It calls settle, which ends own writes,
+// when the list is in place, and before items are compared with what was shown. newHistory: the
+// versions of the list and of the store do not compare. The result is what was shown of each key
+// before, for the keys of both and of own writes. It is read under the lock of the stream.
 func (s *Store) Replace(l List, newHistory bool, settle func()) iter.Seq2[object.Key, object.Object] {
 	old, overlaid := s.Objects, s.Overlaid()
 	shown := func(key object.Key) object.Object {

@@ -12,7 +12,8 @@ import (
 // namesakes are objects of a server that have one key here. A server stores some names that are no
 // UTF-8, and JSON has U+FFFD in place of each byte that is none: two names become one. While
 // several objects have a key, the key is invalid. All of them are kept, so the key is right again
-// as soon as one object is left, without a list. Whoever makes such names costs others no request.
+// as soon as one object is left, without a list. So nobody
+// can force others to list by making such names.
 type namesakes struct {
 	of   map[object.Key]map[types.UID]object.Object // two or more for each key
 	more int                                        // objects beside the first of each key

@@ -97,7 +97,8 @@ func (s *Store) Put(key object.Key, o object.Object) bool {
 	if _, held := s.Objects[key]; !held {
 		size++
 	}
-	// Own writes that were given up are held beyond a bound for all watches: what has a place fits.
+	// Own writes that were given up are held even if they are more than a shared bound allows. So an
+	// object that has a place already fits.
 	if bounded := s.room.Shared(); bounded && !s.fit(size) || !bounded && s.room.Exceeds(size) {
 		return false
 	}

@@ -223,8 +223,8 @@ type Comparison struct {
 }
 
 // listed returns the object to store for an item of a list, given what has been shown: the very
-// same object where that has the version and the content. Most items have been compared before;
-// the others belong to own writes that were answered meanwhile.
+// same object where that has the version and the content. Most items have been compared before,
+// without a lock. An item is compared here if an own write was answered after that.
 func (s *Store) listed(shown, o object.Object, c Comparison) object.Object {
 	echo := s.KeepIfSameVersion(shown, o)
 	if echo == o || !coherence.Comparable(o.GetResourceVersion()) {

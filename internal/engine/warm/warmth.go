@@ -18,7 +18,8 @@ type Warmth struct {
 	// Every is about how often a stream is written that has changed.
 	Every time.Duration
 	// Origin says which server a resource comes from now. While it returns an error, streams are
-	// neither kept nor begun from a file. One that wraps [ErrNoOrigin] stays.
+	// neither kept nor begun from a file. An error that wraps
+	// [ErrNoOrigin] is final: no stream is begun from a file.
 	Origin func(ctx context.Context, r object.Resource) (files.Origin, error)
 	// Wait is how long a watch may take to reach the present. 0: 10 s.
 	Wait time.Duration
