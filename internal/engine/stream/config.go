@@ -43,7 +43,7 @@ type Config struct {
 	// connections may be dead too, and each would cost a time-out. It closes them. It may be nil.
 	Suspect func()
 	// Share serves a query that selects a part of what a running stream has from that stream, see
-	// narrow.
+	// narrow.go.
 	Share bool
 	// KindPoll is how often a kind is looked for that is not served, or may not be read. Default
 	// 2 s.

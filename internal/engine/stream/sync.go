@@ -53,8 +53,8 @@ func SyncAll(ctx context.Context, listeners []*Listener) error {
 
 // CatchUp returns when the listener's stream is as new as a version, or with an error. It asks
 // the server for the list at that very version, as long as the server knows it, for
-// source.OpenTimeout at most. It returns the version of the list, "" if the stream has ended: if that is older than
-// what was asked for, the server's history went back.
+// source.OpenTimeout at most. It returns the version of the list, "" if the stream has ended. If that
+// version is older than the one that was asked for, the server's history went back.
 func (l *Listener) CatchUp(ctx context.Context, rv string) (listRV string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, source.OpenTimeout)
 	defer cancel()
