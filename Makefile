@@ -55,8 +55,8 @@ MODEL_STEPS ?= 100000
 # A step of each of the gateway's three models is two translations. It takes 1 to 2 ms of CPU, so
 # 1,000,000 steps take half an hour of an idle core.
 TENANT_STEPS ?= 200000
-SOAK_STEPS ?= 10000000
-SOAK_TIMEOUT ?= 1h
+SOAK_STEPS ?= 1000000
+SOAK_TIMEOUT ?= 3h
 # How long each fuzz test runs, and how many inputs it tries in fuzz-smoke: in the time of a
 # loaded machine it might try none.
 FUZZTIME ?= 10m
