@@ -73,7 +73,7 @@ func declareSource[S any, K comparable, T any](g *Graph[S], kind, name string, f
 	from.of, from.table = s, own[K, T](&s.collection)
 	s.reset()
 	g.feeds[int(s.index)] = func(snapshot *S) error {
-		from.take(field(snapshot))
+		from.readSlice(field(snapshot))
 		return nil
 	}
 	return Collection[K, T]{&s.collection}
@@ -120,8 +120,8 @@ func (s *elements[K, T]) forget() { s.last, s.aligned = nil, true }
 // keyIn returns the key of the entry in a row.
 func (s *elements[K, T]) keyIn(row int32) K { return keyOf[K, T](s.of.entries[row].cell) }
 
-// take takes over the elements of a slice.
-func (s *elements[K, T]) take(now []T) {
+// readSlice takes over the elements of a slice.
+func (s *elements[K, T]) readSlice(now []T) {
 	if len(now) == len(s.last) && (len(now) == 0 || &now[0] == &s.last[0]) {
 		return
 	}

@@ -87,7 +87,7 @@ func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) erro
 	defer end()
 	defer snapshots.Close()
 	r := &runner[S]{
-		call: f, begin: c.begin, snapshots: snapshots, triggered: make(chan struct{}, 1), due: true,
+		call: f, begin: c.withHorizon, snapshots: snapshots, triggered: make(chan struct{}, 1), due: true,
 		tries: keyed.Tries{Policy: &config.Policy, Log: config.Log, Calls: config.Calls},
 	}
 	if snapshots.deltas != nil {

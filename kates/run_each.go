@@ -191,7 +191,7 @@ type partitioned struct {
 }
 
 func newPartitioned(c *Client, t reflect.Type, all *partition.Partitions, f structFields) *partitioned {
-	p := &partitioned{client: c, all: all, begin: c.begin, deltas: f.deltas, invalid: f.invalid, failed: make(map[string]*changes)}
+	p := &partitioned{client: c, all: all, begin: c.withHorizon, deltas: f.deltas, invalid: f.invalid, failed: make(map[string]*changes)}
 	p.blank = newChanges(t)
 	return p
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/kates-go/kates/internal/loops/fence"
 )
 
-// begin returns the context of work that begins with what the client knows now.
-func (c *Client) begin(ctx context.Context) context.Context {
+// withHorizon returns the context of work that begins with what the client knows now.
+func (c *Client) withHorizon(ctx context.Context) context.Context {
 	if !fence.Fenced(ctx) {
 		return ctx
 	}

@@ -212,11 +212,11 @@ func (c Writer) checkVersion(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// beginVersion gives a write to the bare fake its version. It is called before the write is sent. The
-// function that it returns takes in the answer, or, with nil, that the write has failed; a second
-// call has no effect. The bare fake knows no finalizers: what its answer says is what it has. The
-// streams get what the fake has stored, and the user what it has answered: a reactor can make these
-// differ.
+// beginVersion gives a write to the bare fake its version. It is called before the write is sent.
+// The function that it returns takes in the answer, or, with nil, that the write has failed; a
+// second call has no effect. The bare fake knows no finalizers: what its answer says is what it
+// has. The streams get what the fake has stored, and the user what it has answered: a reactor can
+// make these differ.
 func (c Writer) beginVersion(o *core.Subject) func(*Reply) {
 	if c.Fake == nil {
 		return func(*Reply) {}

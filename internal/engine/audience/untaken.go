@@ -121,10 +121,10 @@ func (u *Untaken) Take(everything func() []Change, read func(object.Key) object.
 	if u.Whole() {
 		b = Batch{Changes: everything(), Extent: Everything, NewHistory: u.newHistory}
 		u.newHistory = false
-		u.signals.take()
+		u.signals.drain()
 		u.changes.since = time.Time{}
 	} else {
-		b = Batch{Extent: Some, Changes: make([]Change, 0, len(u.dirty)), Signals: u.signals.take()}
+		b = Batch{Extent: Some, Changes: make([]Change, 0, len(u.dirty)), Signals: u.signals.drain()}
 		for key := range u.dirty {
 			b.Changes = append(b.Changes, Change{key, read(key)})
 		}
@@ -216,8 +216,8 @@ func (n *signals) add(key object.Key, dirty bool) {
 	(*to)[key] = true
 }
 
-// take returns the keys that are worth a signal, and forgets them.
-func (n *signals) take() map[object.Key]bool {
+// drain returns the keys that are worth a signal, and forgets them.
+func (n *signals) drain() map[object.Key]bool {
 	keys := n.dirty
 	if keys == nil {
 		keys = n.late

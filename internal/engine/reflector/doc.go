@@ -24,8 +24,8 @@
 //	expired                            always
 //	full                               always
 //
-// A refusal to open the next watch (410, 403, 400, a kind that is served elsewhere) leads to a list,
-// too.
+// A refusal to open the next watch (410, 403, 400, a kind that is served elsewhere) leads to a
+// list, too.
 //
 // A watch that brought nothing new, and failed or did not last, is followed by a pause. The pauses
 // grow, are random by half, and are as long as the server advises.

@@ -58,14 +58,14 @@ const (
 const (
 	// steady is how long a watch must have lasted for its end to be no failure.
 	steady = time.Second
-	// fullTerm is less than the least time for which the server is asked to keep a watch open, which
-	// is five minutes.
+	// fullTerm is less than the least time for which the server is asked to keep a watch open,
+	// which is five minutes.
 	fullTerm = 5*time.Minute - source.OpenTimeout
 	// pauseMost is the longest pause between failures. After a watch that lasts for longer, pauses
 	// are short again.
 	pauseMost = 30 * time.Second
-	// garbledMost is how many watches may be unreadable and bring nothing new before a list is made,
-	// with none between them that brought something.
+	// garbledMost is how many watches may be unreadable and bring nothing new before a list is
+	// made, with none between them that brought something.
 	garbledMost = 4
 )
 

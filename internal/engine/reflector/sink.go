@@ -17,8 +17,8 @@ type Sink interface {
 	Take(source.Event) error
 	// Mark is how far the sink has come.
 	Mark() Mark
-	// Opened says that a watch is open that goes on from a version. A list that was streamed goes on
-	// as a watch without a word.
+	// Opened says that a watch is open that goes on from a version. A list that was streamed goes
+	// on as a watch without a word.
 	Opened(fromRV string)
 	// Unheard says that the last watch brought nothing, and failed or ended at once: that it was
 	// opened does not mean that the server was heard.

@@ -51,7 +51,8 @@ func (f *Reflector) follow(ctx context.Context, w *dialled, why watchReason) err
 		f.counts.watches[why].Add(1)
 		got := f.read(ctx, w)
 		if w.move != f.hand.moves.Load() {
-			// The old watch may have ended with its credentials before the new connection was known.
+			// The old watch may have ended with its credentials before the new connection was
+			// known.
 			got = result{ending: moved}
 		}
 		last, why = got.ending, endings[got.ending].reason
@@ -152,8 +153,8 @@ func (f *Reflector) read(ctx context.Context, w *dialled) (got result) {
 }
 
 // open opens the next watch. It retries errors that may pass, so that a broken connection costs no
-// list. The pauses of an outage do not count for what follows: neither for a list that the server asks
-// for, nor for the next watch.
+// list. The pauses of an outage do not count for what follows: neither for a list that the server
+// asks for, nor for the next watch.
 func (f *Reflector) open(ctx context.Context, after ending) (*dialled, error) {
 	pace := f.pace
 	if after == silent {

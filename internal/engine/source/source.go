@@ -125,8 +125,8 @@ func (Untyped) Compact(_, _ object.Object, _ bool) {}
 // Within is nil: there is no narrower source.
 func (Untyped) Within(string) Source { return nil }
 
-// Packer is a [Source] whose objects can be kept in a file, see package warm. Its methods may be called
-// by several goroutines at once.
+// Packer is a [Source] whose objects can be kept in a file, see package warm. Its methods may be
+// called by several goroutines at once.
 type Packer interface {
 	// Pack returns an object, as a stream without a transform holds it, in wire form. It writes to
 	// nothing. The error quotes nothing of the object.

@@ -21,12 +21,12 @@ type Room struct {
 	taken atomic.Int64
 }
 
-// NewRoom returns the room for so many objects; 0: there is no bound for all together, and each stream
-// has one of its own.
+// NewRoom returns the room for so many objects; 0: there is no bound for all together, and each
+// stream has one of its own.
 func NewRoom(most int) *Room { return &Room{most: int64(max(most, 0)), each: source.ObjectsMost} }
 
-// take takes a place, if there is one.
-func (r *Room) take() bool {
+// takePlace takes a place, if there is one.
+func (r *Room) takePlace() bool {
 	for {
 		n := r.taken.Load()
 		if n >= r.most {
@@ -72,7 +72,7 @@ func (r *Room) Taken() int { return int(r.taken.Load()) }
 // fit takes the places for a store, or a list under way, of so many objects, if there are as many.
 func (s *Store) fit(objects int) bool {
 	for s.places.taken < objects {
-		if !s.room.take() {
+		if !s.room.takePlace() {
 			return false
 		}
 		s.places.taken++
@@ -80,8 +80,8 @@ func (s *Store) fit(objects int) bool {
 	return true
 }
 
-// Add takes in an object that the watch has brought, if there is room for it. shown is what is shown
-// of the key: it stays the very same object if it is of the same version.
+// Add takes in an object that the watch has brought, if there is room for it. shown is what is
+// shown of the key: it stays the very same object if it is of the same version.
 func (s *Store) Add(key object.Key, shown, o object.Object) bool {
 	beside := s.namesakes.add(key, s.Objects[key], o)
 	if s.Put(key, s.KeepIfSameVersion(shown, beside)) {
@@ -97,8 +97,8 @@ func (s *Store) Put(key object.Key, o object.Object) bool {
 	if _, held := s.Objects[key]; !held {
 		size++
 	}
-	// Own writes that were given up are held even if they are more than a shared bound allows. So an
-	// object that has a place already fits.
+	// Own writes that were given up are held even if they are more than a shared bound allows. So
+	// an object that has a place already fits.
 	if bounded := s.room.Shared(); bounded && !s.fit(size) || !bounded && s.room.Exceeds(size) {
 		return false
 	}

@@ -201,8 +201,8 @@ func (s *Store) List(rv string) []coherence.Ended {
 }
 
 // Is reports whether the store is what a server had at a version: every object that it had is
-// stored, no older, and every other stored object is newer. versions has the version of each object,
-// by its [Name].
+// stored, no older, and every other stored object is newer. versions has the version of each
+// object, by its [Name].
 func (s *Store) Is(atRV string, versions map[object.Key]string) bool {
 	found := 0
 	for name, have := range s.distinct {

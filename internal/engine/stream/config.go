@@ -36,7 +36,8 @@ type Config struct {
 	// Gone is asked when a list or watch was answered with err ([object.Misplaced], or 403 in a
 	// namespace): whether it is certain that there is nothing left to watch, because complete,
 	// fresh discovery serves the resource in no version, or because the namespace does not exist.
-	// The discovery that it reads serves the next look-up of the kind, too. Nil: it is never certain.
+	// The discovery that it reads serves the next look-up of the kind, too. Nil: it is never
+	// certain.
 	Gone func(ctx context.Context, r object.Resource, namespace string, err error) bool
 	// Suspect is called, from any stream's goroutine, when a watch has been silent for
 	// IdleTimeout, or a request was not answered in time, before the next request: other

@@ -42,7 +42,8 @@ type Listener struct {
 	ListenOptions
 }
 
-// ListenOptions says what a listener wants to hear. Its functions are called without locks, but for Noted.
+// ListenOptions says what a listener wants to hear. Its functions are called without locks, but
+// for Noted.
 type ListenOptions struct {
 	// From says which streams may serve the listener.
 	From From

@@ -29,9 +29,9 @@ type listing struct {
 }
 
 // Begin starts a listing. The one before is dropped.
-func (s *stream) Begin(asked reflector.Asked) reflector.List { return s.begin(asked) }
+func (s *stream) Begin(asked reflector.Asked) reflector.List { return s.newListing(asked) }
 
-func (s *stream) begin(asked reflector.Asked) *listing {
+func (s *stream) newListing(asked reflector.Asked) *listing {
 	s.listing(0)
 	s.ListBegins()
 	return &listing{
@@ -76,7 +76,7 @@ func (l *listing) put(item runtime.Object, once bool) error {
 	held, same := l.stream.has(o)
 	switch {
 	case !same || l.asked.Doubted:
-		made := l.made(o, held)
+		made := l.objectFor(o, held)
 		l.stream.tally.taken(made)
 		l.Add(key, made)
 	default:
@@ -209,10 +209,10 @@ func (s *Set) otherShares(of *stream) (all []*stream) {
 	return all
 }
 
-// made returns what the stream is to hold of an item: the object that the stream of another share
-// holds, where that has the version and the content, and else a new one. held is what this stream
-// has of another version.
-func (l *listing) made(o, held object.Object) object.Object {
+// objectFor returns what the stream is to hold of an item: the object that the stream of another
+// share holds, where that has the version and the content, and else a new one. held is what this
+// stream has of another version.
+func (l *listing) objectFor(o, held object.Object) object.Object {
 	if !l.asked.Doubted {
 		for _, st := range l.others {
 			if theirs, same := st.has(o); same {

@@ -136,9 +136,9 @@ func (t *trial) end() {
 	}
 }
 
-// alreadyFailsLike reports whether the stream's own requests fail in the same way now. An error over
-// another connection then says nothing against that connection. A refusal of the credentials always
-// does.
+// alreadyFailsLike reports whether the stream's own requests fail in the same way now. An error
+// over another connection then says nothing against that connection. A refusal of the credentials
+// always does.
 func (s *stream) alreadyFailsLike(err error) bool {
 	s.mu.Lock()
 	now := s.health.err

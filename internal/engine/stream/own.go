@@ -109,8 +109,9 @@ func (s *stream) record(w coherence.Write, by cause) bool {
 	return true
 }
 
-// noteUndated notes an own deletion at an unknown version, if there are more than before. While such a
-// deletion is pending, no position proves that an event is newer than it. Called with mu held.
+// noteUndated notes an own deletion at an unknown version, if there are more than before. While
+// such a deletion is pending, no position proves that an event is newer than it. Called with mu
+// held.
 func (s *stream) noteUndated(before int) {
 	if s.store.View.Undated() > before {
 		s.own.undated = s.set.unversioned.Add(1)

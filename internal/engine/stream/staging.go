@@ -40,14 +40,14 @@ func (s Staging) commit(objects map[object.Key]object.Object, rv string, asked r
 
 // Initial reads the initial events of a watch, as a streamed list does, and drops the list.
 func (s Staging) Initial(ctx context.Context, w watch.Interface) (list map[object.Key]object.Object, err error) {
-	next := s.l.stream.begin(reflector.Asked{})
+	next := s.l.stream.newListing(reflector.Asked{})
 	_, err = reflector.ReadInitial(ctx, w, next)
 	return next.Objects, err
 }
 
 // Put returns what a list would hold for an item.
 func (s Staging) Put(o object.Object, newHistory bool) (object.Object, error) {
-	l := s.l.stream.begin(reflector.Asked{Doubted: newHistory})
+	l := s.l.stream.newListing(reflector.Asked{Doubted: newHistory})
 	err := l.put(o, false)
 	for _, held := range l.Objects {
 		o = held

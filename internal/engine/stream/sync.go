@@ -51,10 +51,10 @@ func SyncAll(ctx context.Context, listeners []*Listener) error {
 	})
 }
 
-// CatchUp returns when the listener's stream is as new as a version, or with an error. It asks
-// the server for the list at that very version, as long as the server knows it, for
-// source.OpenTimeout at most. It returns the version of the list, "" if the stream has ended. If that
-// version is older than the one that was asked for, the server's history went back.
+// CatchUp returns when the listener's stream is as new as a version, or with an error. It asks the
+// server for the list at that very version, as long as the server knows it, for source.OpenTimeout
+// at most. It returns the version of the list, "" if the stream has ended. If that version is
+// older than the one that was asked for, the server's history went back.
 func (l *Listener) CatchUp(ctx context.Context, rv string) (listRV string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, source.OpenTimeout)
 	defer cancel()
@@ -258,7 +258,7 @@ func (s syncing) recentGoal(ctx context.Context, news <-chan struct{}) (g goal, 
 		return g, false
 	}
 	r := source.Recent{ToRV: toRV, LastRV: fromRV}
-	for n := 0; n < shortWatches && !s.told(&r); n++ {
+	for n := 0; n < shortWatches && !s.isComplete(&r); n++ {
 		if n > 0 {
 			_, _ = s.requests.NewestRV(ctx) // what is wrong, the watch says
 		}
@@ -275,8 +275,8 @@ func (s syncing) recentGoal(ctx context.Context, news <-chan struct{}) (g goal, 
 	return goal{rv: r.ToRV, afterRV: r.LastRV, recent: true}, r.Done
 }
 
-// told reports whether everything is told. The stream itself may have got that far.
-func (s syncing) told(r *source.Recent) bool {
+// isComplete reports whether everything is told. The stream itself may have got that far.
+func (s syncing) isComplete(r *source.Recent) bool {
 	r.Done = r.Done || !coherence.Newer(r.ToRV, s.position())
 	return r.Done
 }
@@ -284,7 +284,7 @@ func (s syncing) told(r *source.Recent) bool {
 // readRecent reads a short watch until it has told everything, or ends. It returns false where
 // what it says makes no sense. news says that the stream itself has got on.
 func (s syncing) readRecent(ctx context.Context, w *source.Watch, r *source.Recent, news <-chan struct{}) (sound bool) {
-	for !s.told(r) {
+	for !s.isComplete(r) {
 		select {
 		case <-ctx.Done():
 			return false

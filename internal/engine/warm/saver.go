@@ -26,8 +26,8 @@ type Saver struct {
 // lastMost is how long the writing of all streams may take when the client is closed.
 const lastMost = 10 * time.Second
 
-// NewSaver returns a saver, nil if nothing is kept. due returns the streams that run, and those that
-// have ended since the call before; all can be kept.
+// NewSaver returns a saver, nil if nothing is kept. due returns the streams that run, and those
+// that have ended since the call before; all can be kept.
 func NewSaver(w *Warmth, logger logr.Logger, due func() (running, ended []*Keeper)) *Saver {
 	if w == nil {
 		return nil

@@ -74,8 +74,8 @@ func (k *Keeper) Loaded(ctx context.Context, err error) (again bool) {
 	return err != nil && !errors.As(err, &doubt) && !errors.Is(err, ErrNoOrigin)
 }
 
-// begin starts the list over.
-func (w *start) begin() { w.next = w.fresh(w.asked).(List) }
+// restartList starts the list over.
+func (w *start) restartList() { w.next = w.fresh(w.asked).(List) }
 
 // load returns the version to which the list was brought.
 func (w *start) load(ctx context.Context, from files.Origin) (rv string, err error) {
@@ -105,7 +105,7 @@ func (w *start) load(ctx context.Context, from files.Origin) (rv string, err err
 		}
 		answer <- p
 	}()
-	w.begin()
+	w.restartList()
 	if err = w.read(ctx, name, changes); err != nil {
 		cancel()
 	}
@@ -368,7 +368,7 @@ func (w *start) verdict(answered []coherence.Sighting) error {
 
 // takeWhole takes in that the items are all that there are.
 func (w *start) takeWhole(p *present) (rv string, err error) {
-	w.begin()
+	w.restartList()
 	w.changed = nil
 	for _, item := range p.now.Items {
 		if err := w.next.Put(item); err != nil {

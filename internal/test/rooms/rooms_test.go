@@ -26,8 +26,8 @@ const (
 	boolsMost = 3
 )
 
-// arrows are the packages of the engine, and which of the others each may import. Data flows from the
-// first to the last. So no package imports one that stands behind it.
+// arrows are the packages of the engine, and which of the others each may import. Data flows from
+// the first to the last. So no package imports one that stands behind it.
 var arrows = []struct {
 	room string
 	from string
