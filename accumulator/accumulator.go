@@ -9,7 +9,7 @@ import (
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -25,7 +25,7 @@ import (
 // accumulators, which share the streams. All other methods are safe for concurrent use.
 type Accumulator struct {
 	collector *collect.Collector[*content]
-	streams   *stream.Set
+	streams   *streamset.Set
 	leisure   sync.WaitGroup // copies for the next snapshot
 	rejudge   atomic.Bool    // the next Update judges every object again
 
@@ -49,7 +49,7 @@ type field = collect.Field[*content]
 // New starts an accumulator of the queries. It runs until ctx ends, or Close. If a kind cannot be
 // resolved, and its query is not optional, New returns an error that names the query. After an
 // error nothing runs.
-func New(ctx context.Context, s *stream.Set, queries []query.Query, o collect.Options) (*Accumulator, error) {
+func New(ctx context.Context, s *streamset.Set, queries []query.Query, o collect.Options) (*Accumulator, error) {
 	a := &Accumulator{streams: s}
 	c, err := collect.New(ctx, s, queries, o, collect.Reader[*content]{
 		User: a, Shown: func() *content { return &content{} }, Invalid: a.invalidIn, Waiting: a.rejudge.Load,

@@ -21,6 +21,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/engine/warm/files"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -43,7 +44,7 @@ func readable(resource string) func(context.Context) (object.Resource, error) {
 }
 
 func TestG4G5OwnWritesThatMoveAnObjectBetweenAlternativesAreShownAtOnce(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, either("l", "r"))
 		require.True(t, signalled(a))
 		s.Late(time.Hour)
@@ -71,7 +72,7 @@ func TestG4G5OwnWritesThatMoveAnObjectBetweenAlternativesAreShownAtOnce(t *testi
 func TestG7WhatOthersMoveBetweenAlternativesIsOneUpdate(t *testing.T) {
 	for way, config := range sim.Ways {
 		t.Run(way, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("x", "l", "yes"))
 				s.Create("as", sim.Thing("none"))
 				a := watching(t, streams, collect.Options{}, either("l", "r"))
@@ -97,7 +98,7 @@ func TestG7WhatOthersMoveBetweenAlternativesIsOneUpdate(t *testing.T) {
 
 // A streamed list brings the next version of an object, too: with that it may leave the query.
 func TestG1WhatLeavesAllAlternativesDuringAStreamedListIsNotInIt(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, either("l", "r"))
 		require.True(t, signalled(a))
 		w := watch.NewFakeWithChanSize(4, false)
@@ -121,7 +122,7 @@ func TestG1WhatLeavesAllAlternativesDuringAStreamedListIsNotInIt(t *testing.T) {
 }
 
 func TestAFieldThatOnlyTheServerCanJudgeIsAnErrorThatNamesIt(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *streamset.Set) {
 		q := either("l", "r")
 		q.AnyOf[1] = selected("spec.node=n1")
 		_, err := New(t.Context(), streams, []query.Query{q}, collect.Options{})
@@ -150,7 +151,7 @@ func TestAFieldThatOnlyTheServerCanJudgeIsAnErrorThatNamesIt(t *testing.T) {
 // An object that does not decode is judged by its metadata. Where that is not known, somebody has
 // to hear of it.
 func TestG8WhatDoesNotDecodeIsJudgedByItsMetadata(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, either("l", "r"))
 		require.True(t, signalled(a))
 		s.Late(time.Hour)
@@ -171,7 +172,7 @@ func TestG8WhatDoesNotDecodeIsJudgedByItsMetadata(t *testing.T) {
 
 // A stream is one of all objects only if it has no alternatives. What it lacks may exist.
 func TestG4AStreamWithAlternativesDoesNotSayThatAnObjectIsAbsent(t *testing.T) {
-	sim.Bubble(t, stream.Config{Share: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{Share: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "n", "yes"))
 		require.True(t, signalled(watching(t, streams, collect.Options{}, either("l", "r"))))
 		_, known := streams.Lookup(sim.Resource("as"), xKey, intake.Meta)

@@ -15,6 +15,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -51,7 +52,7 @@ type (
 // workload is a reader of queries over streams whose watches do not run. The test plays their
 // part.
 type workload struct {
-	streams *stream.Set
+	streams *streamset.Set
 	acc     *Accumulator
 	stream  stream.Staging // the first stream of the first query
 	make    func(i, version int) object.Object
@@ -65,7 +66,7 @@ func worked(tb testing.TB, objects int, make func(i, version int) object.Object,
 	if len(queries) == 0 {
 		queries = []query.Query{sim.Query("A", "as")}
 	}
-	streams := stream.New(stream.Config{Source: sim.Plain(sim.New().Source)})
+	streams := streamset.New(stream.Config{Source: sim.Plain(sim.New().Source)})
 	tb.Cleanup(streams.Close)
 	a, err := New(context.Background(), streams, queries, o)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -17,7 +18,7 @@ import (
 // of other tests remembers every event; a stream must not.
 func TestG3AHundredThousandUnreadEventsAreOneKeyOrNone(t *testing.T) {
 	const many = 100_000
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
@@ -54,7 +55,7 @@ func TestG3AHundredThousandUnreadEventsAreOneKeyOrNone(t *testing.T) {
 }
 
 func TestG3ChangedHoldsOneSignal(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one

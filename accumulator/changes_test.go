@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -29,7 +30,7 @@ func over(name, resource string, namespaces ...string) query.Query {
 }
 
 // twoOverOne watches two queries over one namespace. A second one has objects, too.
-func twoOverOne(t *testing.T, s *sim.Server, streams *stream.Set) (*Accumulator, *two) {
+func twoOverOne(t *testing.T, s *sim.Server, streams *streamset.Set) (*Accumulator, *two) {
 	for _, resource := range []string{"as", "bs"} {
 		s.Create(resource, sim.In("ns", resource+"1"))
 		s.Create(resource, sim.In("other", resource+"2"))
@@ -54,7 +55,7 @@ func forbid(s *sim.Server, resource string) {
 func TestG1QueriesThatAreReplacedTogetherChangeInOneSnapshot(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				a, snap := twoOverOne(t, s, streams)
 				s.Mu.Lock()
 				s.ListDelay = func(resource string) time.Duration {
@@ -94,7 +95,7 @@ func TestG1QueriesThatAreReplacedTogetherChangeInOneSnapshot(t *testing.T) {
 }
 
 func TestG1QueriesThatAreAddedTogetherAppearInOneSnapshot(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a"))
 		s.Create("bs", sim.Thing("b"))
 		s.Create("cs", sim.Thing("c"))
@@ -123,7 +124,7 @@ func TestG1QueriesThatAreAddedTogetherAppearInOneSnapshot(t *testing.T) {
 func TestG8ARefusalThatPassesEmptiesNoFieldWhoseQueryIsReplaced(t *testing.T) {
 	for name, refusals := range map[string]int{"a moment": 5, "for good": 1 << 30} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.In("ns", "x"))
 				q := over("A", "as", "ns")
 				q.Optional = true
@@ -157,7 +158,7 @@ func TestG8ARefusalThatPassesEmptiesNoFieldWhoseQueryIsReplaced(t *testing.T) {
 }
 
 func TestG8ASuccessorThatNeverCompletesLeavesTheOldQueryInUseAndSaysSo(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a, snap := twoOverOne(t, s, streams)
 		forbid(s, "cs")
 		running := streams.Len()
@@ -196,7 +197,7 @@ func TestG8ASuccessorThatNeverCompletesLeavesTheOldQueryInUseAndSaysSo(t *testin
 }
 
 func TestG11AnAccumulatorThatIsClosedWhileQueriesWaitLeavesNothingBehind(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a, _ := twoOverOne(t, s, streams)
 		forbid(s, "cs")
 		require.NoError(t, a.Add(t.Context(), sim.Query("C", "cs")))
@@ -209,7 +210,7 @@ func TestG11AnAccumulatorThatIsClosedWhileQueriesWaitLeavesNothingBehind(t *test
 }
 
 func TestAnErrorOfOneQueryLeavesAllAsTheyWere(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a, snap := twoOverOne(t, s, streams)
 		unknown := sim.Query("B", "cs")
 		unknown.Resolve = func(context.Context) (object.Resource, error) { return object.Resource{}, errors.New("no such kind") }
@@ -230,7 +231,7 @@ func TestAnErrorOfOneQueryLeavesAllAsTheyWere(t *testing.T) {
 }
 
 func TestAQueryThatIsNeverCompleteIsReplacedAtOnceBeforeTheFirstSnapshot(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a"))
 		s.Create("bs", sim.Thing("b"))
 		forbid(s, "cs")
@@ -246,7 +247,7 @@ func TestAQueryThatIsNeverCompleteIsReplacedAtOnceBeforeTheFirstSnapshot(t *test
 // TestG5AQuietStreamOfASuccessorIsHelped replaces a query by one whose stream has no events of its
 // own, and so does not learn of the version that was shown.
 func TestG5AQuietStreamOfASuccessorIsHelped(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a, snap := twoOverOne(t, s, streams)
 		s.Mu.Lock()
 		s.ListAnswer = func(string) time.Duration { return second } // on its way, others write
@@ -267,7 +268,7 @@ func TestG5AQuietStreamOfASuccessorIsHelped(t *testing.T) {
 func TestG5WhatWasShownIsNotTakenBackByALaterQueryOfTheName(t *testing.T) {
 	for _, way := range []string{"replace by other kind, read", "replace by other kind, unread", "remove add read", "remove add unread"} {
 		t.Run(way, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("x"))
 				s.Create("as", sim.Thing("y"))
 				s.Create("bs", sim.Thing("b"))

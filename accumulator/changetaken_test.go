@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -23,7 +24,7 @@ func TestG1AChangeThatIsReplacedWhileItIsTakenIsNotShown(t *testing.T) {
 			between()
 		}
 	}}
-	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a1"))
 		s.Create("bs", sim.Thing("b1"))
 		s.Create("cs", sim.Thing("c1"))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -23,7 +24,7 @@ func (n *nosy) UnmarshalJSON([]byte) error {
 }
 
 func TestG11NoLockIsHeldWhileAnObjectIsConverted(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		other := watching(t, streams, collect.Options{}, sim.Query("A", "as"))

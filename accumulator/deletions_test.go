@@ -19,6 +19,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -31,7 +32,7 @@ func TestG4EveryKindOfDeletionIsShownAtOnceAndNeverTakenBack(t *testing.T) {
 	for name, q := range map[string]query.Query{"all": sim.Query("A", "as"), "labels": selective, "fields": opaque} {
 		for way := range sim.Deletions {
 			t.Run(fmt.Sprint(name, " answered in way ", way), func(t *testing.T) {
-				sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 					o := sim.NewClient(s, streams)
 					s.Put("as", object.Key{Namespace: "ns", Name: "x"}, sim.Fresh(object.Key{Namespace: "ns", Name: "x"}, 4))
 					a := watching(t, streams, collect.Options{}, q)
@@ -70,7 +71,7 @@ func TestG4ADeletionWhoseEventOvertakesItsAnswerIsNotAskedAbout(t *testing.T) {
 	}{"all": {all, 0}, "a namespace": {namespace, 0}, "labels": {selective, 1}, "a name": {named, 1}} {
 		for verb, way := range map[string]int{"delete": sim.ByStatus, "delete ": sim.ByOldObject, "release": 0} {
 			t.Run(fmt.Sprint(name, " ", verb), func(t *testing.T) {
-				sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 					key := object.Key{Namespace: "ns", Name: "x"}
 					s.Put("as", key, sim.Fresh(key, 4))
 					if verb == "release" { // the last finalizer of a deleted object
@@ -103,7 +104,7 @@ func TestG4ADeletionWhoseEventOvertakesItsAnswerIsNotAskedAbout(t *testing.T) {
 }
 
 func TestG4ADeletedObjectWithFinalizersStaysUntilTheLastIsRemoved(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		o := sim.NewClient(s, streams)
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
@@ -133,7 +134,7 @@ func TestG4ADeletedObjectWithFinalizersStaysUntilTheLastIsRemoved(t *testing.T) 
 func TestG4AnUnsettledDeletionIsInTheStatus(t *testing.T) {
 	q := sim.Query("A", "as")
 	q.Fields = fields.OneTermEqualSelector("spec.node", "")
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		a := watching(t, streams, collect.Options{}, q)
 		synctest.Wait()
@@ -154,7 +155,7 @@ func TestG4AnUnsettledDeletionIsInTheStatus(t *testing.T) {
 }
 
 func TestG6CreateThenDeleteBeforeTheWatchSawEitherWedgesNothing(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()

@@ -15,6 +15,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -26,7 +27,7 @@ func TestG4WhatAnOwnWriteTakesOutOfAllAlternativesIsNotShownThoughTheServerHadTo
 	for name, again := range map[string]bool{"updated": false, "made again": true} {
 		for by, version := range map[string]string{"its version": "v1", "another version": "v2"} {
 			t.Run(name+" by "+by, func(t *testing.T) {
-				sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 					s.Create("as", sim.Thing("a", "in", "yes"))
 					q := sim.Query("A", "as")
 					q.Resolve = readable("as")

@@ -11,6 +11,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -18,7 +19,7 @@ import (
 // The end comes at any moment of the start, and of what is done to the queries after it.
 func TestG11NothingIsLeftThoughTheEndComesDuringStartAndChanges(t *testing.T) {
 	for n := range 300 {
-		sim.Bubble(t, stream.Config{StreamLists: n%2 == 0}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		sim.Bubble(t, stream.Config{StreamLists: n%2 == 0}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 			s.Create("as", sim.Thing("x", "l", "yes"))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

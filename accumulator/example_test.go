@@ -15,6 +15,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -39,7 +40,7 @@ func Example() {
 			"metadata": map[string]any{"name": name, "namespace": "ns", "uid": name, "resourceVersion": "9"},
 		}})
 	}
-	streams := stream.New(stream.Config{
+	streams := streamset.New(stream.Config{
 		Source: func(object.Resource, string, object.Form) source.Source {
 			return source.Plain{ListerWatcherWithContext: bare}
 		},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestG6ATombstoneEndsWithTheDeletionsEvent(t *testing.T) {
 	for name, versioned := range map[string]bool{"versioned": true, "without a version": false} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("x"))
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 				synctest.Wait()

@@ -15,6 +15,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -66,7 +67,7 @@ func TestG4AnOwnWriteMovesAnObjectByAFieldWithoutAList(t *testing.T) {
 		"spec.node=n1,metadata.name!=x": func(string) bool { return false },
 	} {
 		t.Run(selector, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				a := watching(t, streams, collect.Options{}, readsNode(selecting(t, selector), "spec.node"))
 				var snap one
 				synctest.Wait()
@@ -100,7 +101,7 @@ func TestG4AFieldThatCannotBeReadIsSettledByOneListUnlessSomethingElseDecides(t 
 		"spec.node=n1,metadata.namespace!=ns": {0, 0},
 	} {
 		t.Run(selector, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				a := watching(t, streams, collect.Options{}, readsNode(selecting(t, selector), "spec.other"))
 				var snap one
 				synctest.Wait()
@@ -123,7 +124,7 @@ func TestTheServerIsNotCorrectedByWhatFieldsReadHere(t *testing.T) {
 		r.Field = func(object.Object, string) (string, bool) { return "wrong", true }
 		return r, nil
 	}
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", onNode("n1"))
 		a := watching(t, streams, collect.Options{}, q)
 		var snap one

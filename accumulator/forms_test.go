@@ -20,6 +20,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -97,7 +98,7 @@ type wholeSource struct{ source.Plain }
 func (wholeSource) Form() object.Form { return object.Whole }
 
 // inForms runs a test in a bubble whose source knows forms.
-func inForms(t *testing.T, config stream.Config, f func(t *testing.T, s *sim.Server, streams *stream.Set)) {
+func inForms(t *testing.T, config stream.Config, f func(t *testing.T, s *sim.Server, streams *streamset.Set)) {
 	var s *sim.Server
 	config.Source = sim.Plain(func(r object.Resource, namespace string, form object.Form) cache.ListerWatcherWithContext {
 		if form == object.Metadata {
@@ -105,7 +106,7 @@ func inForms(t *testing.T, config stream.Config, f func(t *testing.T, s *sim.Ser
 		}
 		return s.Source(r, namespace, form)
 	})
-	sim.Bubble(t, config, func(t *testing.T, fresh *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, fresh *sim.Server, streams *streamset.Set) {
 		s = fresh
 		f(t, s, streams)
 	})
@@ -132,7 +133,7 @@ func briefly(objects []*metav1.PartialObjectMetadata) (all []string) {
 func TestAMetadataStreamHoldsObjectsOfTheirOwnKindFromListsEventsAndOwnWrites(t *testing.T) {
 	for name, config := range map[string]stream.Config{"streamed": {StreamLists: true}, "paged": {PageSize: 1}} {
 		t.Run(name, func(t *testing.T) {
-			inForms(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			inForms(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("a"))
 				s.Create("as", sim.Thing("b"))
 				acc := watching(t, streams, collect.Options{}, metadataQuery())
@@ -163,7 +164,7 @@ func TestAMetadataStreamHoldsObjectsOfTheirOwnKindFromListsEventsAndOwnWrites(t 
 }
 
 func TestG4AnOwnWriteMovesMetadataInAndOutOfAQueryThoughTheWatchIsLate(t *testing.T) {
-	inForms(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	inForms(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q := metadataQuery()
 		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
 		q.Transform = func(o object.Object) error { o.SetLabels(nil); return nil }
@@ -190,7 +191,7 @@ func TestG4AnOwnWriteMovesMetadataInAndOutOfAQueryThoughTheWatchIsLate(t *testin
 }
 
 func TestOneKindMayBeWatchedInTwoFormsAtOnce(t *testing.T) {
-	inForms(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	inForms(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		long := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		short := watching(t, streams, collect.Options{}, metadataQuery())
@@ -210,7 +211,7 @@ func TestOneKindMayBeWatchedInTwoFormsAtOnce(t *testing.T) {
 }
 
 func TestAPredicateJudgesMetadata(t *testing.T) {
-	inForms(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	inForms(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "in", "yes"))
 		s.Create("as", sim.Thing("y"))
 		acc := watching(t, streams, collect.Options{}, metadataQuery())
@@ -229,7 +230,7 @@ func TestTheStatusSaysWhereWholeObjectsAreShortenedHere(t *testing.T) {
 	config := stream.Config{Source: func(r object.Resource, namespace string, form object.Form) source.Source {
 		return wholeSource{source.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}}
 	}}
-	sim.Bubble(t, config, func(t *testing.T, fresh *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, fresh *sim.Server, streams *streamset.Set) {
 		s = fresh
 		s.Create("as", sim.Thing("x"))
 		short := watching(t, streams, collect.Options{}, metadataQuery())

@@ -14,6 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -32,7 +33,7 @@ func overwrite(o sim.Client, first, count int) {
 func TestG1AFirstReadingWaitsForTheRelistWhereWritesWereGivenUp(t *testing.T) {
 	for _, fields := range []string{"A", "AB", "BA"} {
 		t.Run(fields, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("bs", sim.Thing("z"))
 				var queries []query.Query
 				for _, f := range fields {
@@ -58,7 +59,7 @@ func TestG1AFirstReadingWaitsForTheRelistWhereWritesWereGivenUp(t *testing.T) {
 }
 
 func TestG7ARelistThatBringsWhatIsShownChangesNothing(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
@@ -81,7 +82,7 @@ func TestG7ARelistThatBringsWhatIsShownChangesNothing(t *testing.T) {
 
 func TestG1AFirstReadingOfSeveralStreamsWaitsForTheRelistToo(t *testing.T) {
 	for _, others := range []int{0, 1} {
-		sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 			for i := range others {
 				s.Create("as", sim.In("other", fmt.Sprint("other", i)))
 			}
@@ -118,7 +119,7 @@ func TestG4AQueryThatTakesEffectBeforeTheFirstSnapshotIsUpToDateInIt(t *testing.
 		"replaced": func(a *Accumulator) error { return a.Replace(context.Background(), sim.Query("B", "bs")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("bs", sim.Thing("z"))
 				queries := []query.Query{sim.Query("A", "as")}
 				if name == "replaced" {
@@ -145,7 +146,7 @@ func TestG4AQueryThatTakesEffectBeforeTheFirstSnapshotIsUpToDateInIt(t *testing.
 // TestG5WhatAStreamHasShownStaysThoughItGivesWritesUpTwiceBeforeItIsTaken: between the two there
 // was a list, which nobody took. Another stream has such a list, too, and all objects are decided.
 func TestG5WhatAStreamHasShownStaysThoughItGivesWritesUpTwiceBeforeItIsTaken(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 5}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.In("ns1", "x"))
 		s.Create("as", sim.In("ns2", "y"))
 		a := watching(t, streams, collect.Options{}, over("A", "as", "ns1", "ns2"))

@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -26,7 +27,7 @@ func TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack(t *testing.T) {
 	for _, optional := range []bool{false, true} {
 		var gone atomic.Bool
 		config := stream.Config{Gone: func(context.Context, object.Resource, string, error) bool { return gone.Load() }}
-		sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 			q := sim.Query("A", "as")
 			q.Optional = optional
 			s.Create("as", sim.Thing("x"))
@@ -61,7 +62,7 @@ func TestG8AKindThatIsCertainlyGoneEmptiesItsFieldAndComesBack(t *testing.T) {
 
 func TestG8AnOptionalKindWhoseFirstListFindsItGoneHoldsNothingUp(t *testing.T) {
 	config := stream.Config{Gone: func(context.Context, object.Resource, string, error) bool { return true }}
-	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q := sim.Query("B", "bs")
 		q.Optional = true
 		s.Create("as", sim.Thing("x"))
@@ -88,7 +89,7 @@ func TestG8ANamespaceThatIsGoneTakesItsObjectsThoughItsListIsForbidden(t *testin
 	config := stream.Config{Gone: func(_ context.Context, _ object.Resource, ns string, err error) bool {
 		return ns == "n1" && apierrors.IsForbidden(err)
 	}}
-	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q := sim.Query("A", "as")
 		q.Namespaces = []string{"n1", "n2"}
 		s.Create("as", sim.In("n1", "x"))
@@ -121,7 +122,7 @@ func servedAs(served string) (query.Query, *atomic.Value) {
 }
 
 func TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q, version := servedAs("v1")
 		s.Create("as", sim.Thing("x"))
 		a := watching(t, streams, collect.Options{}, q)
@@ -160,7 +161,7 @@ func TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap(t *testing.T) {
 func TestG5ARestoredClusterThatDoesNotServeAVersionYetIsShownInAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newTwoVersions()
-		streams := stream.New(stream.Config{Source: sim.Plain(v.source)})
+		streams := streamset.New(stream.Config{Source: sim.Plain(v.source)})
 		defer streams.Close()
 		v.Create("as", sim.Thing("changed"))
 		backup := v.Rev
@@ -207,7 +208,7 @@ func theWatchBrings(s *sim.Server, t *testing.T, a *Accumulator, snap *one) {
 func TestG8AnOptionalKindThatGoesOrComesEmptyIsNews(t *testing.T) {
 	var gone atomic.Bool
 	config := stream.Config{Gone: func(context.Context, object.Resource, string, error) bool { return gone.Load() }}
-	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q := sim.Query("A", "as")
 		q.Optional = true
 		s.Create("as", sim.Thing("x"))
@@ -238,7 +239,7 @@ func TestG8AnOptionalKindThatGoesOrComesEmptyIsNews(t *testing.T) {
 
 func TestG4AnOwnWriteOfAKindThatWasGoneIsShownBeforeItsWatchIsBack(t *testing.T) {
 	config := stream.Config{Gone: func(context.Context, object.Resource, string, error) bool { return true }}
-	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q := sim.Query("A", "as")
 		q.Optional = true
 		s.Create("as", sim.Thing("x"))
@@ -261,7 +262,7 @@ func TestG4AnOwnWriteOfAKindThatWasGoneIsShownBeforeItsWatchIsBack(t *testing.T)
 }
 
 func TestG8AnOptionalQueryThatWasShownAndMayNoLongerBeReadIsNotAbsent(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		forbidden := func(string, string) error {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "as"}, "", errors.New("no role"))
 		}
@@ -284,7 +285,7 @@ func TestG8AnOptionalQueryThatWasShownAndMayNoLongerBeReadIsNotAbsent(t *testing
 }
 
 func TestG8AnOptionalQueryByNamespacesThatMayNotBeReadHoldsNothingUp(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q := sim.Query("A", "as")
 		q.Optional, q.Spaces = true, &query.Spaces{Resolve: func(context.Context) (object.Resource, error) {
 			r := sim.Resource("spaces")
@@ -317,7 +318,7 @@ func TestG8AnOptionalQueryByNamespacesThatMayNotBeReadHoldsNothingUp(t *testing.
 }
 
 func TestAnOptionalKindThatComesAndDoesNotFitItsQueryIsAnErrorInTheStatusUntilItDoes(t *testing.T) {
-	sim.Bubble(t, stream.Config{KindPoll: time.Second}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{KindPoll: time.Second}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		var answer atomic.Pointer[error]
 		says := func(err error) { answer.Store(&err) }
 		says(query.ErrNotServed)

@@ -20,6 +20,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 	"github.com/kates-go/kates/snapshot"
@@ -28,7 +29,7 @@ import (
 func TestG1NoSignalBeforeEveryQueryHasItsWholeList(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				for i := range 10 {
 					s.Create("as", sim.Thing(fmt.Sprint(i)))
 				}
@@ -62,7 +63,7 @@ func TestG1NoSignalBeforeEveryQueryHasItsWholeList(t *testing.T) {
 }
 
 func TestG1AllPagesCount(t *testing.T) {
-	sim.Bubble(t, stream.Config{PageSize: 3}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PageSize: 3}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		for i := range 20 {
 			s.Create("as", sim.Thing(fmt.Sprintf("%02d", i)))
 		}
@@ -76,7 +77,7 @@ func TestG1AllPagesCount(t *testing.T) {
 }
 
 func TestG2ASlowReaderStopsNothingAndGetsTheLatest(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		fast := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -98,7 +99,7 @@ func TestG2ASlowReaderStopsNothingAndGetsTheLatest(t *testing.T) {
 }
 
 func TestG3WhatIsHeldDependsOnObjectsNotOnEvents(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
@@ -119,7 +120,7 @@ func TestG3WhatIsHeldDependsOnObjectsNotOnEvents(t *testing.T) {
 }
 
 func TestG3PastTheCapPendingWritesAreGivenUpForARelist(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 10}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 10}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		o := sim.NewClient(s, streams)
 		o.Put("as", sim.Thing("first"), 0)
@@ -147,7 +148,7 @@ func TestG3PastTheCapPendingWritesAreGivenUpForARelist(t *testing.T) {
 }
 
 func TestG7DeltasAreExact(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("stays"))
 		s.Create("as", sim.Thing("replaced"))
 		s.Create("as", sim.Thing("goes"))
@@ -191,7 +192,7 @@ func TestG8AKindThatFailsAfterTheFirstSnapshotKeepsItsObjectsAndStopsNobody(t *t
 	}
 	for name, failure := range failures {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("x"))
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), sim.Query("B", "bs"))
 				var snap two
@@ -227,7 +228,7 @@ func TestG8AKindThatFailsAfterTheFirstSnapshotKeepsItsObjectsAndStopsNobody(t *t
 }
 
 func TestG8APanicInAPredicateIsOneInvalidObject(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("bad"))
 		s.Create("as", sim.Thing("good"))
 		var told []snapshot.Invalid
@@ -250,7 +251,7 @@ func TestG8APanicInAPredicateIsOneInvalidObject(t *testing.T) {
 }
 
 func TestG8AKindWhoseListFailsForEverHoldsOnlyTheFirstSignal(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		s.Failing(func(_, resource string) error {
 			if resource == "bs" {
@@ -269,7 +270,7 @@ func TestG8AKindWhoseListFailsForEverHoldsOnlyTheFirstSignal(t *testing.T) {
 }
 
 func TestG9SlicesAreInOrderOfNamespaceThenName(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, i := range r.Perm(50) {
 			s.Create("as", sim.Thing(fmt.Sprintf("%02d", i)))
@@ -285,7 +286,7 @@ func TestG9SlicesAreInOrderOfNamespaceThenName(t *testing.T) {
 }
 
 func TestG10DeliveredSlicesAreNeverWrittenTo(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
@@ -307,7 +308,7 @@ func TestG10DeliveredSlicesAreNeverWrittenTo(t *testing.T) {
 func TestG11CancellingOrClosingEndsEverything(t *testing.T) {
 	for _, end := range []string{"cancel", "close", "close the streams"} {
 		t.Run(end, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				a, err := New(ctx, streams, []query.Query{sim.Query("A", "as")}, collect.Options{})
@@ -340,7 +341,7 @@ func TestG11CancellingOrClosingEndsEverything(t *testing.T) {
 }
 
 func TestG11AFailingNewLeavesNothingBehind(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		bad := sim.Query("B", "bs")
 		bad.Resolve = func(context.Context) (object.Resource, error) { return object.Resource{}, query.ErrNotServed }
 		_, err := New(t.Context(), streams, []query.Query{sim.Query("A", "as"), bad}, collect.Options{})
@@ -357,7 +358,7 @@ func TestG11AFailingNewLeavesNothingBehind(t *testing.T) {
 func TestG11ClosingWaitsForRequestsUnderWay(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				var ended atomic.Bool
 				s.Failing(func(string, string) error { // a request that ignores its context
 					sim.After(time.Hour)

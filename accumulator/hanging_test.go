@@ -14,6 +14,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -44,7 +45,7 @@ func TestG8AChangeWhoseKindIsLookedForInVainDelaysNoOtherChange(t *testing.T) {
 	spaces := spaceQuery("C", "cs", "team=a")
 	for name, c := range map[string]query.Query{"kind": sim.Query("C", "cs"), "namespaces": spaces} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				a, _ := twoOverOne(t, s, streams)
 				snap := &three{}
 				answered := make(chan struct{})
@@ -73,7 +74,7 @@ func TestG8AChangeWhoseKindIsLookedForInVainDelaysNoOtherChange(t *testing.T) {
 // TestG8AChangeSaysWhatOthersHaveMadeOfItsQueriesMeanwhile: while the kinds of a change are
 // looked for, others come first.
 func TestG8AChangeSaysWhatOthersHaveMadeOfItsQueriesMeanwhile(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a, _ := twoOverOne(t, s, streams)
 		snap := &three{}
 		answered := make(chan struct{})
@@ -103,7 +104,7 @@ func TestG8AChangeSaysWhatOthersHaveMadeOfItsQueriesMeanwhile(t *testing.T) {
 // TestG8AnOptionalKindThatIsLookedForInVainDelaysNeitherChangesNorHelp: it is not served, and
 // discovery does not answer when it is looked for again.
 func TestG8AnOptionalKindThatIsLookedForInVainDelaysNeitherChangesNorHelp(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a, _ := twoOverOne(t, s, streams)
 		snap := &three{}
 		never := make(chan struct{})
@@ -151,7 +152,7 @@ func quietSuccessor(t *testing.T, s *sim.Server, a *Accumulator, snap any) {
 // TestG8AKindWhoseListsHangDelaysNoHelpForAnother: streams of two kinds are late, and the server
 // does not answer for one of them.
 func TestG8AKindWhoseListsHangDelaysNoHelpForAnother(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a, snap := twoOverOne(t, s, streams)
 		s.Mu.Lock()
 		s.ListAnswer = func(string) time.Duration { return second }
@@ -181,7 +182,7 @@ func TestG8AKindWhoseListsHangDelaysNoHelpForAnother(t *testing.T) {
 
 // TestG11AnAccumulatorIsClosedWhileTheServerIsAskedInVain: its tasks end.
 func TestG11AnAccumulatorIsClosedWhileTheServerIsAskedInVain(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a, snap := twoOverOne(t, s, streams)
 		quietSuccessor(t, s, a, snap)
 		s.Mu.Lock()
@@ -197,7 +198,7 @@ func TestG11AnAccumulatorIsClosedWhileTheServerIsAskedInVain(t *testing.T) {
 // TestG3ASuccessorThatIsOftenLateAsksTheServerLessAndLess: it selects by labels in the namespace
 // that is busy, so each change that is shown might be one of its own.
 func TestG3ASuccessorThatIsOftenLateAsksTheServerLessAndLess(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a, snap := twoOverOne(t, s, streams)
 		s.Mu.Lock()
 		s.ListAnswer = func(string) time.Duration { return second }

@@ -12,6 +12,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -25,7 +26,7 @@ func selective() query.Query {
 func TestG5ARestoredClusterIsNoticedThoughTheWatchCanBeResumed(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("old"))
 				backup := s.Rev
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -53,7 +54,7 @@ func TestG5ARestoredClusterIsNoticedThoughTheWatchCanBeResumed(t *testing.T) {
 func TestG5AStreamThatStartsOnARestoredClusterSaysSoBeforeItShowsIt(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				backup := s.Rev
 				// no stream has it: the floor remembers it
 				sim.NewClient(s, streams).Put("as", sim.Thing("lost"), 0)
@@ -76,7 +77,7 @@ func TestG5AStreamThatStartsOnARestoredClusterSaysSoBeforeItShowsIt(t *testing.T
 // cluster was restored meanwhile. What was shown before is of a history that has ended. So the
 // query that replaces this one need not be as new as that.
 func TestG2AQueryOfARestoredClusterIsReplacedAtOnce(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		s.Create("as", sim.In("other", "z"))
 		backup := s.Rev
@@ -100,7 +101,7 @@ func TestG2AQueryOfARestoredClusterIsReplacedAtOnce(t *testing.T) {
 }
 
 func TestG6ABookmarkEndsWhatNoEventEnds(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, selective())
 		synctest.Wait()
 		sim.NewClient(s, streams).Put("as", sim.Thing("x", "in", "no"), 0)

@@ -16,10 +16,11 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 )
 
 func TestAPredicateIsAskedOncePerChangeAndStaysInForce(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		s.Create("as", sim.Thing("y"))
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -60,7 +61,7 @@ func TestAPredicateIsAskedOncePerChangeAndStaysInForce(t *testing.T) {
 }
 
 func TestWhatAPredicateWithReasonsLeavesOutInSilenceIsNoChange(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
@@ -89,7 +90,7 @@ func TestWhatAPredicateWithReasonsLeavesOutInSilenceIsNoChange(t *testing.T) {
 
 // TestARejudgementWaitsForAQueryThatCannotBeRead: the query's next batch is judged by it.
 func TestARejudgementWaitsForAQueryThatCannotBeRead(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("namespaces", sim.In("", "n1", "team", "a"))
 		s.Create("as", sim.In("n1", "x1"))
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -117,7 +118,7 @@ func TestARejudgementWaitsForAQueryThatCannotBeRead(t *testing.T) {
 }
 
 func TestG8ARejudgementReportsOnlyTheObjectsWhoseReasonIsNew(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		for _, name := range []string{"bad", "good", "other"} {
 			s.Create("as", sim.Thing(name))
 		}
@@ -167,7 +168,7 @@ type nilReason struct{ text string }
 func (n *nilReason) Error() string { return n.text }
 
 func TestG8AReasonThatPanicsIsThatOfOneObject(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
@@ -193,7 +194,7 @@ func TestG8AnObjectWhosePredicatePanickedRejoinsByAnotherPredicate(t *testing.T)
 		"none": none, "another": reasons, "a closure of the same code": Pass,
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				for _, name := range []string{"no", "x", "y", "z"} {
 					s.Create("as", sim.Thing(name))
 				}
@@ -230,7 +231,7 @@ func TestG8AnObjectWhosePredicatePanickedRejoinsByAnotherPredicate(t *testing.T)
 
 // TestG8AnObjectWhosePredicatePanicsAgainIsReportedOnce: it is left out as before.
 func TestG8AnObjectWhosePredicatePanicsAgainIsReportedOnce(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		reported := 0
 		a := watching(t, streams, collect.Options{Invalid: func(snapshot.Invalid) { reported++ }}, sim.Query("A", "as"))

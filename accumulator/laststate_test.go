@@ -14,6 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -22,7 +23,7 @@ import (
 // not that of the deletion. The snapshot has x.
 func lastStates(t *testing.T, q query.Query, f func(t *testing.T, o sim.Client, a *Accumulator, snap *one)) {
 	t.Helper()
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.LastState = func(sim.Event) bool { return true }
 		s.Create("as", sim.Thing("x", "l", "yes"))
 		a := watching(t, streams, collect.Options{}, q)
@@ -110,7 +111,7 @@ func TestG4G6AnOwnDeletionEndsByAnEventThatHasTheStoredVersion(t *testing.T) {
 // TestG5ADeletionWithoutItsVersionIsNotTakenBackByAQueryThatReplacesAnother: the watch of the new
 // query is late, and the position of the old one does not tell that it is newer.
 func TestG5ADeletionWithoutItsVersionIsNotTakenBackByAQueryThatReplacesAnother(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.LastState = func(sim.Event) bool { return true }
 		s.Create("as", sim.Thing("x"))
 		s.DelayOf = func(w *sim.Watch) time.Duration {

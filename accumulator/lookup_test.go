@@ -13,6 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -20,7 +21,7 @@ import (
 var xKey = object.Key{Namespace: "ns", Name: "x"}
 
 // lookedUp returns the result of a look-up: a version, "none" or "unknown".
-func lookedUp(streams *stream.Set, part intake.Part) string {
+func lookedUp(streams *streamset.Set, part intake.Part) string {
 	switch o, known := streams.Lookup(sim.Resource("as"), xKey, part); {
 	case !known:
 		return "unknown"
@@ -32,7 +33,7 @@ func lookedUp(streams *stream.Set, part intake.Part) string {
 }
 
 func TestG4ALookupTellsPresenceAndAbsenceFromARunningStreamAndOwnWrites(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		assert.Equal(t, "unknown", lookedUp(streams, intake.All), "nothing watches it")
 		in := sim.Query("A", "as")
 		in.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
@@ -60,7 +61,7 @@ func TestG4ALookupTellsPresenceAndAbsenceFromARunningStreamAndOwnWrites(t *testi
 }
 
 func TestG5ALookupGoesByTheStreamThatHasComeFurthest(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "in", "yes"))
 		in := sim.Query("A", "as")
 		in.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
@@ -78,7 +79,7 @@ func TestG5ALookupGoesByTheStreamThatHasComeFurthest(t *testing.T) {
 }
 
 func TestALookupGoesByStreamsThatHoldWhatIsAskedFor(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "in", "yes"))
 		changed := sim.Query("A", "as")
 		changed.Transform = func(o object.Object) error { o.SetLabels(nil); return nil }
@@ -94,7 +95,7 @@ func TestALookupGoesByStreamsThatHoldWhatIsAskedFor(t *testing.T) {
 }
 
 func TestAListOfARunningStreamIsAllOfItOrNothing(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.In("n1", "x", "app", "a"))
 		s.Create("as", sim.In("n1", "y", "app", "b"))
 		s.Create("as", sim.In("n2", "z", "app", "a"))
@@ -125,7 +126,7 @@ func TestAListOfARunningStreamIsAllOfItOrNothing(t *testing.T) {
 }
 
 func TestALookupTellsNothingBeforeTheFirstListNorWhileOwnWritesAreGivenUp(t *testing.T) {
-	sim.Bubble(t, stream.Config{PendingMax: 2}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PendingMax: 2}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		s.ListDelay = func(string) time.Duration { return time.Second }
 		told := func() []string {
@@ -154,13 +155,13 @@ func TestALookupTellsNothingBeforeTheFirstListNorWhileOwnWritesAreGivenUp(t *tes
 
 func TestATypedStreamTellsWhatItsGoTypeKnowsAndThatThereIsNothingButNotAllOfAnObject(t *testing.T) {
 	parts := []intake.Part{intake.All, intake.Known, intake.Meta, intake.Version}
-	told := func(streams *stream.Set) (all []string) {
+	told := func(streams *streamset.Set) (all []string) {
 		for _, part := range parts {
 			all = append(all, lookedUp(streams, part))
 		}
 		return all
 	}
-	inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	inTyped(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		acc := watching(t, streams, collect.Options{}, typedQuery())
 		synctest.Wait()
 		assert.Equal(t, []string{"none", "none", "none", "none"}, told(streams))
@@ -183,7 +184,7 @@ func TestATypedStreamTellsWhatItsGoTypeKnowsAndThatThereIsNothingButNotAllOfAnOb
 }
 
 func TestG5ALookupDoesNotTellWhatAStreamOfAnotherFormHasShownToBeOld(t *testing.T) {
-	inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	inTyped(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "in", "yes"))
 		whole := sim.Query("A", "as")
 		watching(t, streams, collect.Options{}, whole)

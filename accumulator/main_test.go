@@ -14,6 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,7 +28,7 @@ type one struct {
 	A []*unstructured.Unstructured
 }
 
-func watching(t *testing.T, streams *stream.Set, o collect.Options, queries ...query.Query) *Accumulator {
+func watching(t *testing.T, streams *streamset.Set, o collect.Options, queries ...query.Query) *Accumulator {
 	t.Helper()
 	n := &notes{}
 	o.Noted = &n.flag

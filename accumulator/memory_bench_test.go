@@ -9,6 +9,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -43,7 +44,7 @@ func BenchmarkMemory(b *testing.B) {
 						all[i] = form.make(i, 1001+i)
 					}
 					before := heapInUse()
-					streams := stream.New(stream.Config{Source: sim.Plain(sim.New().Source)})
+					streams := streamset.New(stream.Config{Source: sim.Plain(sim.New().Source)})
 					var open []*Accumulator
 					snaps := []any{}
 					for range max(readers, 1) {

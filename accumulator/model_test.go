@@ -19,6 +19,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -28,7 +29,7 @@ import (
 type model struct {
 	*sim.Server
 	script  sim.Script
-	streams *stream.Set
+	streams *streamset.Set
 	queries []query.Query
 	readers []*modelReader
 	gates   sim.Gates
@@ -151,7 +152,7 @@ func runScriptOn(s sim.Script, taken func(), queries func(*model) []query.Query)
 	for _, name := range []string{"ns1", "ns2"} {
 		m.Create("namespaces", sim.In("", name))
 	}
-	m.streams = stream.New(stream.Config{
+	m.streams = streamset.New(stream.Config{
 		Source: sim.Plain(m.Source), StreamLists: s.Stream, PageSize: int64(s.Page), PendingMax: s.PendingMax, Grace: s.Grace, Share: s.Share,
 		Points: m.gates.Reached, ObjectsMax: 1000,
 	})

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -79,6 +79,6 @@ func (m *model) moving(elsewhere bool) {
 	m.later(0, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 		defer cancel()
-		_ = m.streams.Move(ctx, stream.Exchange{Do: func() {}, Elsewhere: elsewhere}) // it may be refused
+		_ = m.streams.Move(ctx, streamset.Exchange{Do: func() {}, Elsewhere: elsewhere}) // it may be refused
 	})
 }

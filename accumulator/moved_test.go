@@ -19,6 +19,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -58,7 +59,7 @@ func TestG5AReaderDoesNotShowWhatWasDeletedSinceItsKindMovedToAnotherVersion(t *
 			}
 			return lw
 		})}
-		streams := stream.New(config)
+		streams := streamset.New(config)
 		defer streams.Close()
 		q := sim.Query("A", "as")
 		q.Resolve = func(context.Context) (object.Resource, error) {
@@ -88,7 +89,7 @@ func TestG5AReaderDoesNotShowWhatWasDeletedSinceItsKindMovedToAnotherVersion(t *
 }
 
 func TestG1TheFirstSnapshotHasAnOptionalQueryThatIsReplacedByAForbiddenOne(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		s.Failing(func(_, resource string) error {
 			if resource == "secrets" {

@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -109,7 +110,7 @@ func TestG5AnotherVersionsWatchThatIsLateTakesNothingBack(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := newTwoVersions()
-				streams := stream.New(stream.Config{Source: sim.Plain(v.source)})
+				streams := streamset.New(stream.Config{Source: sim.Plain(v.source)})
 				defer streams.Close()
 				v.Create("as", sim.Thing("x", "in", "yes"))
 				v.Create("as", sim.Thing("y", "in", "no"))
@@ -147,7 +148,7 @@ func TestG5AnotherVersionsWatchThatIsLateTakesNothingBack(t *testing.T) {
 func TestG2AWatchOfAnotherVersionThatSaysNothingTakesOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newTwoVersions()
-		streams := stream.New(stream.Config{Source: sim.Plain(v.source)})
+		streams := streamset.New(stream.Config{Source: sim.Plain(v.source)})
 		defer streams.Close()
 		v.Create("as", sim.Thing("x"))
 		other := watching(t, streams, collect.Options{}, v.of("v2", sim.Query("A", "as")))
@@ -178,7 +179,7 @@ func TestG2AWatchOfAnotherVersionThatSaysNothingTakesOver(t *testing.T) {
 func TestG5AReaderOfAnotherVersionWhoseWatchIsLateSeesNothingComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newTwoVersions()
-		streams := stream.New(stream.Config{Source: sim.Plain(v.source)})
+		streams := streamset.New(stream.Config{Source: sim.Plain(v.source)})
 		defer streams.Close()
 		v.Create("as", sim.Thing("x"))
 		other, err := Open(t.Context(), streams, v.of("v2", sim.Query("A", "as")), collect.Options{})
@@ -209,7 +210,7 @@ func TestG5AReaderOfAnotherVersionWhoseWatchIsLateSeesNothingComeBack(t *testing
 func TestG5AnotherVersionsWatchOfANamedObjectThatIsLateTakesNothingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newTwoVersions()
-		streams := stream.New(stream.Config{Source: sim.Plain(v.source)})
+		streams := streamset.New(stream.Config{Source: sim.Plain(v.source)})
 		defer streams.Close()
 		v.Create("as", sim.Thing("a", "refs", "x.y"))
 		v.Create("bs", sim.Thing("x"))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -28,7 +29,7 @@ func watchesOf(s *sim.Server) map[*sim.Watch]struct{} {
 }
 
 // moving starts to move the streams, and returns what says how that ended.
-func moving(ctx context.Context, streams *stream.Set, to stream.Exchange) <-chan error {
+func moving(ctx context.Context, streams *streamset.Set, to streamset.Exchange) <-chan error {
 	moved := make(chan error, 1)
 	go func() { moved <- streams.Move(ctx, to) }()
 	return moved
@@ -37,7 +38,7 @@ func moving(ctx context.Context, streams *stream.Set, to stream.Exchange) <-chan
 func TestG5WhatBothWatchesBringAtAnExchangeIsShownOnce(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("a"))
 				s.Create("as", sim.Thing("b"))
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), sim.Query("B", "bs"))
@@ -61,7 +62,7 @@ func TestG5WhatBothWatchesBringAtAnExchangeIsShownOnce(t *testing.T) {
 					return nil
 				})
 				var times atomic.Int64
-				moved := moving(t.Context(), streams, stream.Exchange{Do: func() { times.Add(1) }})
+				moved := moving(t.Context(), streams, streamset.Exchange{Do: func() { times.Add(1) }})
 				synctest.Wait()
 				assert.Equal(t, 3, s.Watching(), "the first kind's next watch is open, and its present one")
 				s.Remove("as", "a")
@@ -93,7 +94,7 @@ func TestG5WhatBothWatchesBringAtAnExchangeIsShownOnce(t *testing.T) {
 }
 
 func TestG8ABookmarkOfAWatchThatBeganBehindTheOneBeforeIsNoFailure(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), sim.Query("B", "bs"))
 		var snap two
 		synctest.Wait()
@@ -113,7 +114,7 @@ func TestG8ABookmarkOfAWatchThatBeganBehindTheOneBeforeIsNoFailure(t *testing.T)
 			}
 			return nil
 		})
-		moved := moving(t.Context(), streams, stream.Exchange{Do: func() {}})
+		moved := moving(t.Context(), streams, streamset.Exchange{Do: func() {}})
 		synctest.Wait()
 		s.Bookmarks() // the next watch brings it in a minute
 		synctest.Wait()
@@ -131,7 +132,7 @@ func TestG8ABookmarkOfAWatchThatBeganBehindTheOneBeforeIsNoFailure(t *testing.T)
 var forbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "bs"}, "", errors.New("no"))
 
 func TestAStreamThatIsRefusedOverAnotherConnectionKeepsAllOnTheOldOne(t *testing.T) {
-	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), sim.Query("B", "bs"))
 		var snap two
 		synctest.Wait()
@@ -144,19 +145,19 @@ func TestAStreamThatIsRefusedOverAnotherConnectionKeepsAllOnTheOldOne(t *testing
 				}
 				return nil
 			})
-			err := streams.Move(t.Context(), stream.Exchange{Do: func() { assert.Fail(t, "exchanged") }})
+			err := streams.Move(t.Context(), streamset.Exchange{Do: func() { assert.Fail(t, "exchanged") }})
 			assert.ErrorIs(t, err, refusal)
 			assert.ErrorContains(t, err, "watch v1/bs: ")
 		}
 		s.Failing(func(string, string) error { return apierrors.NewTooManyRequests("later", 1) })
 		began := time.Now()
-		err := streams.Move(t.Context(), stream.Exchange{Do: func() { assert.Fail(t, "exchanged") }})
+		err := streams.Move(t.Context(), streamset.Exchange{Do: func() { assert.Fail(t, "exchanged") }})
 		assert.True(t, apierrors.IsTooManyRequests(err), "%v", err)
 		assert.NotZero(t, time.Since(began), "it is tried again when the server says")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		s.Failing(func(string, string) error { sim.After(time.Minute); return nil })
-		assert.ErrorIs(t, streams.Move(ctx, stream.Exchange{Do: func() { assert.Fail(t, "exchanged") }}), context.DeadlineExceeded)
+		assert.ErrorIs(t, streams.Move(ctx, streamset.Exchange{Do: func() { assert.Fail(t, "exchanged") }}), context.DeadlineExceeded)
 		s.Failing(nil)
 		synctest.Wait()
 		assert.Equal(t, old, watchesOf(s), "nothing of the trials is left, and what was open still is")
@@ -176,7 +177,7 @@ func TestAStreamThatFailsAlreadyMayFailInTheSameWayElsewhere(t *testing.T) {
 		"healed":                  {forbidden, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{PageSize: 5, KindPoll: time.Hour}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{PageSize: 5, KindPoll: time.Hour}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				fail := func(err error) func(_, resource string) error {
 					return func(_, resource string) error {
 						if resource == "bs" {
@@ -193,7 +194,7 @@ func TestAStreamThatFailsAlreadyMayFailInTheSameWayElsewhere(t *testing.T) {
 				sim.After(time.Minute) // pauses are long by now
 				s.Failing(fail(c.there))
 				times := 0
-				err := streams.Move(t.Context(), stream.Exchange{Do: func() { times++ }})
+				err := streams.Move(t.Context(), streamset.Exchange{Do: func() { times++ }})
 				assert.Equal(t, c.moves, err == nil, "%v", err)
 				assert.Equal(t, c.moves, times == 1)
 				if c.there == nil {
@@ -208,7 +209,7 @@ func TestAStreamThatFailsAlreadyMayFailInTheSameWayElsewhere(t *testing.T) {
 }
 
 func TestNoStreamThatBeginsDuringATrialGoesUntried(t *testing.T) {
-	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
 		s.Failing(func(verb, resource string) error {
@@ -218,7 +219,7 @@ func TestNoStreamThatBeginsDuringATrialGoesUntried(t *testing.T) {
 			return nil
 		})
 		times := 0
-		moved := moving(t.Context(), streams, stream.Exchange{Do: func() { times++ }})
+		moved := moving(t.Context(), streams, streamset.Exchange{Do: func() { times++ }})
 		synctest.Wait()
 		watching(t, streams, collect.Options{}, sim.Query("B", "bs"))
 		synctest.Wait()
@@ -234,7 +235,7 @@ func TestNoStreamThatBeginsDuringATrialGoesUntried(t *testing.T) {
 }
 
 func TestG5AClusterThatIsRestoredElsewhereIsFoundAtTheExchange(t *testing.T) {
-	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("old"))
 		backup := s.Rev
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -246,7 +247,7 @@ func TestG5AClusterThatIsRestoredElsewhereIsFoundAtTheExchange(t *testing.T) {
 		update(t, a, &snap)
 		require.Len(t, snap.A, 6)
 		s.Rewind(backup) // a watch at the position would be deaf
-		require.NoError(t, streams.Move(t.Context(), stream.Exchange{Do: func() {}, Elsewhere: true}))
+		require.NoError(t, streams.Move(t.Context(), streamset.Exchange{Do: func() {}, Elsewhere: true}))
 		sim.After(10 * time.Second)
 		synctest.Wait()
 		update(t, a, &snap)
@@ -255,7 +256,7 @@ func TestG5AClusterThatIsRestoredElsewhereIsFoundAtTheExchange(t *testing.T) {
 }
 
 func TestAWatchThatWasHandedOverIsNotUsedAfterAListOfANewHistory(t *testing.T) {
-	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("old"))
 		backup := s.Rev
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), sim.Query("B", "bs"))
@@ -272,7 +273,7 @@ func TestAWatchThatWasHandedOverIsNotUsedAfterAListOfANewHistory(t *testing.T) {
 			return nil
 		})
 		old := watchesOf(s)
-		moved := moving(t.Context(), streams, stream.Exchange{Do: func() {}})
+		moved := moving(t.Context(), streams, streamset.Exchange{Do: func() {}})
 		synctest.Wait() // the watch of the first kind is open
 		s.Rewind(backup)
 		s.Mu.Lock()
@@ -291,7 +292,7 @@ func TestAWatchThatWasHandedOverIsNotUsedAfterAListOfANewHistory(t *testing.T) {
 }
 
 func TestG11CloseEndsATrialAndNothingOfItIsLeft(t *testing.T) {
-	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		watching(t, streams, collect.Options{}, sim.Query("A", "as"), sim.Query("B", "bs"))
 		synctest.Wait()
 		s.Failing(func(verb, resource string) error {
@@ -302,22 +303,22 @@ func TestG11CloseEndsATrialAndNothingOfItIsLeft(t *testing.T) {
 		})
 		ctx, cancel := streams.Bound(t.Context())
 		defer cancel()
-		moved := moving(ctx, streams, stream.Exchange{Do: func() { assert.Fail(t, "exchanged") }})
+		moved := moving(ctx, streams, streamset.Exchange{Do: func() { assert.Fail(t, "exchanged") }})
 		synctest.Wait()
 		streams.Close()
 		assert.Error(t, <-moved)
 		assert.Zero(t, s.Watching())
-		assert.ErrorIs(t, streams.Move(t.Context(), stream.Exchange{Do: func() {}}), stream.ErrClosed)
+		assert.ErrorIs(t, streams.Move(t.Context(), streamset.Exchange{Do: func() {}}), stream.ErrClosed)
 	})
 }
 
 func TestAWatchThatWasOpenedBeforeTheExchangeEndsWhenTheNextIsOpen(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a"))
 		s.ListAnswer = func(string) time.Duration { return 10 * time.Second } // the first list is under way
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
-		require.NoError(t, streams.Move(t.Context(), stream.Exchange{Do: func() {}}))
+		require.NoError(t, streams.Move(t.Context(), streamset.Exchange{Do: func() {}}))
 		old := watchesOf(s)
 		require.Len(t, old, 1)
 		s.Failing(func(string, string) error { sim.After(5 * time.Second); return nil })

@@ -16,6 +16,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -24,9 +25,9 @@ var inYes = labels.SelectorFromSet(labels.Set{"in": "yes"})
 
 // sharing runs a test while an accumulator watches all objects of a resource, and queries may be
 // served from that watch.
-func sharing(t *testing.T, f func(t *testing.T, s *sim.Server, streams *stream.Set)) {
+func sharing(t *testing.T, f func(t *testing.T, s *sim.Server, streams *streamset.Set)) {
 	t.Helper()
-	sim.Bubble(t, stream.Config{Share: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{Share: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a", "in", "yes"))
 		s.Create("as", sim.Thing("b"))
 		s.Create("as", sim.In("other", "c", "in", "yes"))
@@ -43,7 +44,7 @@ func labelled() query.Query {
 }
 
 func TestAQueryForAPartIsServedByAWatchOfAll(t *testing.T) {
-	sharing(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sharing(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, labelled())
 		require.True(t, signalled(a))
 		var snap one
@@ -74,7 +75,7 @@ func TestAQueryForAPartIsServedByAWatchOfAll(t *testing.T) {
 }
 
 func TestG4OwnWritesMoveObjectsIntoAndOutOfAPart(t *testing.T) {
-	sharing(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sharing(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, labelled())
 		require.True(t, signalled(a))
 		var snap one
@@ -95,7 +96,7 @@ func TestG4OwnWritesMoveObjectsIntoAndOutOfAPart(t *testing.T) {
 }
 
 func TestQuietOwnWritesOfOtherObjectsDoNotSignalAPart(t *testing.T) {
-	sharing(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sharing(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		var woken int
 		l, err := streams.Join(sim.Resource("as"), object.Spec{Selection: object.Selection{Labels: inYes}},
 			stream.ListenOptions{PerKey: true, QuietOwn: true, Wake: func() { woken++ }})
@@ -114,7 +115,7 @@ func TestQuietOwnWritesOfOtherObjectsDoNotSignalAPart(t *testing.T) {
 }
 
 func TestNamespacesOfAQueryAreServedByAWatchOfAll(t *testing.T) {
-	sharing(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sharing(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q := sim.Query("A", "as")
 		q.Namespaces = []string{"other", "ns"}
 		a := watching(t, streams, collect.Options{}, q)
@@ -132,7 +133,7 @@ func TestNamespacesOfAQueryAreServedByAWatchOfAll(t *testing.T) {
 }
 
 func TestANamespaceIsServedByAWatchOfAll(t *testing.T) {
-	sharing(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sharing(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q := sim.Query("A", "as")
 		q.Namespace = "other"
 		a := watching(t, streams, collect.Options{}, q)
@@ -146,7 +147,7 @@ func TestANamespaceIsServedByAWatchOfAll(t *testing.T) {
 }
 
 func TestMetadataIsServedByAWatchOfWholeObjects(t *testing.T) {
-	sharing(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sharing(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q := sim.Query("A", "as")
 		q.Form = object.Metadata
 		a := watching(t, streams, collect.Options{}, q)
@@ -171,7 +172,7 @@ func TestMetadataIsServedByAWatchOfWholeObjects(t *testing.T) {
 }
 
 func TestAnObjectThatDoesNotDecodeIsInvalidWhereItIsSelected(t *testing.T) {
-	typedOrShared(t, true, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	typedOrShared(t, true, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a", "in", "yes"))
 		s.Create("as", sim.Thing("broken", "bad", "yes"))
 		s.Create("as", sim.Thing("selected", "bad", "yes", "in", "yes"))
@@ -219,14 +220,14 @@ func TestAQueryHasAWatchOfItsOwnWhereNoOtherIsSure(t *testing.T) {
 		"a field that only the server can judge": {node, 1}, "an alternative by a field": {fielded, 1}, "alternatives by labels": {either("l", "r"), 0}, "a transform": {changed, 1}, "another form": {typed, 1},
 	} {
 		t.Run(what, func(t *testing.T) {
-			sharing(t, func(t *testing.T, _ *sim.Server, streams *stream.Set) {
+			sharing(t, func(t *testing.T, _ *sim.Server, streams *streamset.Set) {
 				watching(t, streams, collect.Options{}, c.query)
 				assert.Equal(t, 1+c.own, streams.Len())
 			})
 		})
 	}
 	t.Run("a watch in trouble", func(t *testing.T) {
-		sharing(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		sharing(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 			s.Failing(func(string, string) error { return fmt.Errorf("no") })
 			s.Cut()
 			synctest.Wait()
@@ -235,7 +236,7 @@ func TestAQueryHasAWatchOfItsOwnWhereNoOtherIsSure(t *testing.T) {
 		})
 	})
 	t.Run("many queries", func(t *testing.T) {
-		sharing(t, func(t *testing.T, _ *sim.Server, streams *stream.Set) {
+		sharing(t, func(t *testing.T, _ *sim.Server, streams *streamset.Set) {
 			q := sim.Query("A", "as")
 			for i := range 66 {
 				q.Namespaces = append(q.Namespaces, fmt.Sprint("ns", i))
@@ -245,7 +246,7 @@ func TestAQueryHasAWatchOfItsOwnWhereNoOtherIsSure(t *testing.T) {
 		})
 	})
 	t.Run("without the option", func(t *testing.T) {
-		sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *stream.Set) {
+		sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *streamset.Set) {
 			require.True(t, signalled(watching(t, streams, collect.Options{}, sim.Query("A", "as"))))
 			watching(t, streams, collect.Options{}, labelled())
 			assert.Equal(t, 2, streams.Len())
@@ -254,7 +255,7 @@ func TestAQueryHasAWatchOfItsOwnWhereNoOtherIsSure(t *testing.T) {
 }
 
 func TestG11APartKeepsTheWholeWatchUntilItEnds(t *testing.T) {
-	sim.Bubble(t, stream.Config{Share: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{Share: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		wide := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(wide))
 		part := watching(t, streams, collect.Options{}, labelled())

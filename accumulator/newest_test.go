@@ -11,12 +11,13 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 func TestNewestIsTheOwnWriteOrWhatTheWatchBroughtAndNothingElse(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		o, x := sim.NewClient(s, streams), object.Key{Namespace: "ns", Name: "x"}
 		s.Create("as", sim.Thing("x", "in", "yes"))
 		assert.Nil(t, streams.Newest(sim.Resource("as"), x, object.IsWhole), "nothing watches it")
@@ -48,7 +49,7 @@ func TestNewestIsTheOwnWriteOrWhatTheWatchBroughtAndNothingElse(t *testing.T) {
 }
 
 func TestNewestIsNothingWhileOwnWritesAreGivenUp(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 2}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 2}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		o := sim.NewClient(s, streams)
 		s.Create("as", sim.Thing("a"))
 		watching(t, streams, collect.Options{}, sim.Query("A", "as"))

@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -60,7 +61,7 @@ func quiet(t *testing.T, a *Accumulator, into any) bool {
 }
 
 // readTwo watches two queries, and reads what there is.
-func readTwo(t *testing.T, streams *stream.Set, o collect.Options, queries ...query.Query) (*Accumulator, *two) {
+func readTwo(t *testing.T, streams *streamset.Set, o collect.Options, queries ...query.Query) (*Accumulator, *two) {
 	t.Helper()
 	a, snap := watching(t, streams, o, queries...), &two{}
 	synctest.Wait()
@@ -85,7 +86,7 @@ func TestNothingIsNotedWhileNothingChanges(t *testing.T) {
 		"namespaces": {spread}, "references": namingQueries(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("x", "app", "x", "refs", "y"))
 				s.Create("bs", sim.Thing("y"))
 				a, snap := readTwo(t, streams, collect.Options{}, queries...)
@@ -108,7 +109,7 @@ func TestNothingIsNotedWhileNothingChanges(t *testing.T) {
 
 // Its kind is looked for all the time, and each look is noted.
 func TestAQueryWhoseKindIsNotServedIsAtRest(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *streamset.Set) {
 		absent := sim.Query("A", "none")
 		absent.Optional = true
 		absent.Resolve = func(context.Context) (object.Resource, error) { return object.Resource{}, query.ErrNotServed }
@@ -119,7 +120,7 @@ func TestAQueryWhoseKindIsNotServedIsAtRest(t *testing.T) {
 
 // Such a change is in the next snapshot all the same.
 func TestG2WhatIsWorthNoSignalIsNoted(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q := sim.Query("A", "as")
 		q.Signal = func(object.Object, object.Object) bool { return false }
 		a, snap := readTwo(t, streams, collect.Options{QuietOwnWrites: true}, q, sim.Query("B", "bs"))
@@ -139,7 +140,7 @@ func TestG2WhatIsWorthNoSignalIsNoted(t *testing.T) {
 }
 
 func TestG2ANewJudgementIsNoted(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *streamset.Set) {
 		a, snap := readTwo(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, quiet(t, a, snap))
 		a.Rejudge()
@@ -149,7 +150,7 @@ func TestG2ANewJudgementIsNoted(t *testing.T) {
 
 // After an error nothing is consumed, and after the end there is the error.
 func TestG2AnUpdateThatFailsIsNoted(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *streamset.Set) {
 		a, snap := readTwo(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, quiet(t, a, snap))
 		ended, end := context.WithCancel(t.Context())
@@ -167,7 +168,7 @@ func TestG2AnUpdateThatFailsIsNoted(t *testing.T) {
 // of them is a change of an object.
 func TestG6WhatWaitsIsAskedFor(t *testing.T) {
 	t.Run("an object that names others", func(t *testing.T) {
-		sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 			a, snap := readTwo(t, streams, collect.Options{}, namingQueries()...)
 			require.True(t, quiet(t, a, snap))
 			s.ListDelay = func(string) time.Duration { return 5 * time.Minute }
@@ -180,7 +181,7 @@ func TestG6WhatWaitsIsAskedFor(t *testing.T) {
 		})
 	})
 	t.Run("a query that is replaced", func(t *testing.T) {
-		sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 			s.Create("as", sim.Thing("x", "app", "x"))
 			a, snap := readTwo(t, streams, collect.Options{}, sim.Query("A", "as"))
 			require.True(t, quiet(t, a, snap))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -35,7 +36,7 @@ func TestG1AServerThatStreamsNoListsIsListedThoughItsWatchIsNeverSilent(t *testi
 			config := stream.Config{StreamLists: true, Source: sim.Plain(func(r object.Resource, namespace string, form object.Form) cache.ListerWatcherWithContext {
 				return unaware{server.Source(r, namespace, form).(*sim.Source)}
 			})}
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				server = s
 				s.Create("as", sim.Thing("x"))
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))

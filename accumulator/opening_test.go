@@ -13,6 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -28,13 +29,13 @@ func (unopened) WatchWithContext(ctx context.Context, _ metav1.ListOptions) (wat
 // TestG11CloseDoesNotWaitForAWatchThatIsBeingOpened: the server does not answer.
 func TestG11CloseDoesNotWaitForAWatchThatIsBeingOpened(t *testing.T) {
 	for list, streamed := range map[string]bool{"streamed": true, "in pages": false} {
-		for what, end := range map[string]func(*Accumulator, *stream.Set){
-			"watch":  func(a *Accumulator, _ *stream.Set) { a.Close() },
-			"client": func(_ *Accumulator, s *stream.Set) { s.Close() },
+		for what, end := range map[string]func(*Accumulator, *streamset.Set){
+			"watch":  func(a *Accumulator, _ *streamset.Set) { a.Close() },
+			"client": func(_ *Accumulator, s *streamset.Set) { s.Close() },
 		} {
 			t.Run(what+", "+list, func(t *testing.T) {
 				open := false
-				sim.Bubble(t, stream.Config{StreamLists: streamed}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				sim.Bubble(t, stream.Config{StreamLists: streamed}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 					sources := streams.Config().Source
 					streams.Config().Source = func(r object.Resource, ns string, form object.Form) source.Source {
 						return unopened{sources(r, ns, form)}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -40,7 +41,7 @@ func TestWhatOnlyTakesLongIsNoErrorInTheLog(t *testing.T) {
 		Source: sim.Plain(func(object.Resource, string, object.Form) cache.ListerWatcherWithContext { return speechless{} }),
 		Logger: logr.FromSlogHandler(slog.NewTextHandler(&out, nil)),
 	}
-	sim.Bubble(t, config, func(t *testing.T, _ *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, _ *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		sim.After(time.Minute)
 		synctest.Wait()

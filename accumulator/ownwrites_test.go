@@ -18,12 +18,13 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 func TestG4AnEventThatOvertakesTheAnswerIsNotTakenBackByIt(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		o := sim.NewClient(s, streams)
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
@@ -48,7 +49,7 @@ func TestG4AnEventThatOvertakesTheAnswerIsNotTakenBackByIt(t *testing.T) {
 }
 
 func TestG4EveryAccumulatorShowsAnOwnWriteHoweverSlowItsWatch(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		o := sim.NewClient(s, streams)
 		in := sim.Query("A", "as")
 		in.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
@@ -88,7 +89,7 @@ func TestG4AWriteThroughAnotherVersionOfTheResourceIsShown(t *testing.T) {
 	v2.Version = "v2"
 	q := sim.Query("A", "as")
 	q.Resolve = func(context.Context) (object.Resource, error) { return v2, nil }
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		o := sim.NewClient(s, streams)
 		a := watching(t, streams, collect.Options{}, q)
 		var snap one
@@ -109,7 +110,7 @@ func TestG4AWriteThroughAnotherVersionOfTheResourceIsShown(t *testing.T) {
 func TestG4AStreamThatStartsAfterAnOwnWriteShowsIt(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("deleted"))
 				before := s.Rev
 				s.Mu.Lock()
@@ -132,7 +133,7 @@ func TestG4AStreamThatStartsAfterAnOwnWriteShowsIt(t *testing.T) {
 func TestG4AWriteThatFailedOrMayHaveFailedLeavesNoTrace(t *testing.T) {
 	for _, happened := range []bool{true, false} {
 		t.Run(fmt.Sprint("it happened: ", happened), func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 				var snap one
 				synctest.Wait()
@@ -155,7 +156,7 @@ func TestG4AWriteThatFailedOrMayHaveFailedLeavesNoTrace(t *testing.T) {
 }
 
 func TestG4OwnWritesAreInTheNextSnapshotThoughTheWatchIsLate(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
@@ -188,7 +189,7 @@ func TestG4AWriteThatMovesAnObjectInOrOutOfTheQueryIsShown(t *testing.T) {
 	in, _ := labels.Parse("in=yes")
 	q := sim.Query("A", "as")
 	q.Labels = in
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, q)
 		var snap one
 		synctest.Wait()
@@ -221,7 +222,7 @@ func TestG4WhereAWriteCannotBeJudgedTheServerIsAsked(t *testing.T) {
 	node, _ := fields.ParseSelector("spec.node=n1")
 	q := sim.Query("A", "as")
 	q.Fields = node
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, q)
 		var snap one
 		synctest.Wait()

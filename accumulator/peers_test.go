@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -26,7 +27,7 @@ import (
 // covers.
 
 func TestG1ALateSubscriberHasEverythingFromTheStore(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
@@ -40,7 +41,7 @@ func TestG1ALateSubscriberHasEverythingFromTheStore(t *testing.T) {
 }
 
 func TestG3AnUpdateConvertsNothingButWhatChanged(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		for i := range 100 {
 			s.Create("as", sim.Thing(fmt.Sprint(i)))
 		}
@@ -60,7 +61,7 @@ func TestG3AnUpdateConvertsNothingButWhatChanged(t *testing.T) {
 }
 
 func TestG4UpdateDoesNotWaitForTheWatch(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a, narrow := watching(t, streams, collect.Options{}, sim.Query("A", "as")), watching(t, streams, collect.Options{}, selective())
 		var snap, few one
 		synctest.Wait()
@@ -79,7 +80,7 @@ func TestG4UpdateDoesNotWaitForTheWatch(t *testing.T) {
 
 // The answer of a delete that nobody has read: an object, a Status, or something else.
 func TestG4AWriteOfUnknownOutcomeIsAskedFor(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		key := object.Key{Namespace: "ns", Name: "x"}
 		kept := sim.Thing("x")
 		kept.SetFinalizers([]string{"test/kept"})
@@ -100,7 +101,7 @@ func TestG4AWriteOfUnknownOutcomeIsAskedFor(t *testing.T) {
 }
 
 func TestG8TheFailuresOfOneKindDoNotSlowAnother(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		refuse := 0
 		s.Failing(func(_, resource string) error {
 			if resource == "as" {
@@ -128,7 +129,7 @@ func TestG8TheFailuresOfOneKindDoNotSlowAnother(t *testing.T) {
 func TestG11NoLockIsHeldDuringARequest(t *testing.T) {
 	q := sim.Query("A", "as")
 	q.Fields = fields.OneTermEqualSelector("spec.node", "")
-	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		// held makes requests hang, and reports whether the locks are free meanwhile.
 		held := func(request func()) bool {
 			release := make(chan struct{})
@@ -162,7 +163,7 @@ func TestG11NoLockIsHeldDuringARequest(t *testing.T) {
 func TestG11AStreamThatHasEndedIsNeverHandedOut(t *testing.T) {
 	for _, grace := range []time.Duration{0, time.Minute} {
 		t.Run(grace.String(), func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true, Grace: grace}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true, Grace: grace}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("x"))
 				for i := range 5 {
 					a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))

@@ -11,20 +11,20 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // benchWrites makes count own writes of a resource. No watch shows them: events are late.
-func benchWrites(b *testing.B, streams *stream.Set, resource string, count int) {
+func benchWrites(b *testing.B, streams *streamset.Set, resource string, count int) {
 	b.Helper()
 	for i := range count {
 		benchWrite(b, streams, resource, benchObject(i, 2_000_000_000+i))
 	}
 }
 
-func benchWrite(b *testing.B, streams *stream.Set, resource string, u *unstructured.Unstructured) {
+func benchWrite(b *testing.B, streams *streamset.Set, resource string, u *unstructured.Unstructured) {
 	w := streams.Begin(sim.Resource(resource), object.Key{Namespace: u.GetNamespace(), Name: u.GetName()})
 	out := intake.Outcome{}
 	out.Key, out.UID, out.Version, out.Object = object.Key{Namespace: u.GetNamespace(), Name: u.GetName()}, u.GetUID(), u.GetResourceVersion(), u

@@ -10,6 +10,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -42,7 +43,7 @@ func TestG2G6WhatComesWhileStreamsAreTakenAndGoesBeforeTheNextUpdateDoesNotStay(
 		for _, p := range []stream.Point{stream.AtTake, stream.AtTaken} {
 			t.Run(name+"/"+string(p), func(t *testing.T) {
 				var stage staged
-				sim.Bubble(t, stream.Config{Points: stage.reached}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				sim.Bubble(t, stream.Config{Points: stage.reached}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 					s.Create("namespaces", sim.In("", "ns", "team", "a"))
 					s.Create("as", sim.Thing("x", "l", "yes"))
 					a := watching(t, streams, collect.Options{}, q)

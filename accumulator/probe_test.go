@@ -14,6 +14,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -25,7 +26,7 @@ func TestG5ARestoredServerIsFoundWhereAResumedWatchIsDeaf(t *testing.T) {
 	for name, config := range sim.Ways {
 		for _, cut := range []bool{true, false} {
 			t.Run(name+map[bool]string{true: ", cut", false: ", silent"}[cut], func(t *testing.T) {
-				sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 					s.Create("as", sim.Thing("old"))
 					backup := s.Rev
 					a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -62,7 +63,7 @@ func TestG5ARestoredServerIsFoundWhereAResumedWatchIsDeaf(t *testing.T) {
 func TestG6AnOwnWriteThatABackupLacksIsGoneWithIt(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("old"))
 				backup := s.Rev
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -90,7 +91,7 @@ func TestG6AnOwnWriteThatABackupLacksIsGoneWithIt(t *testing.T) {
 func TestG6AnUnsettledWriteThatABackupLacksIsGoneWithIt(t *testing.T) {
 	q := sim.Query("A", "as")
 	q.Fields = fields.OneTermEqualSelector("spec.node", "")
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("old"))
 		backup := s.Rev
 		a := watching(t, streams, collect.Options{}, q)
@@ -122,7 +123,7 @@ func TestG6AnUnsettledWriteThatABackupLacksIsGoneWithIt(t *testing.T) {
 func TestG6AnOwnWriteThatNoEventConfirmsEndsWithinAnIdleTimeout(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				q := sim.Query("A", "as")
 				q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
 				s.Create("as", sim.Thing("x", "in", "yes"))
@@ -149,7 +150,7 @@ func TestG6AnOwnWriteThatNoEventConfirmsEndsWithinAnIdleTimeout(t *testing.T) {
 func TestG2AHalfOpenWatchIsOpenedAnewWithoutAList(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("x"))
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 				require.True(t, signalled(a))
@@ -182,7 +183,7 @@ func TestG2AHalfOpenWatchIsOpenedAnewWithoutAList(t *testing.T) {
 
 func TestG2IdleConnectionsAreSuspectAfterSilenceAndWhereNoAnswerCame(t *testing.T) {
 	suspected := 0 // only the goroutine of the one stream uses it
-	sim.Bubble(t, stream.Config{Suspect: func() { suspected++ }}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{Suspect: func() { suspected++ }}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(a))
 		s.Cut()
@@ -210,7 +211,7 @@ func TestG2IdleConnectionsAreSuspectAfterSilenceAndWhereNoAnswerCame(t *testing.
 }
 
 func TestG8WhoIsWokenByAListFindsItsStatusWell(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Failing(func(string, string) error { return apierrors.NewServiceUnavailable("not yet") })
 		watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
@@ -231,7 +232,7 @@ func TestG8WhoIsWokenByAListFindsItsStatusWell(t *testing.T) {
 }
 
 func TestG11AWatchThatEndsAtOnceIsNotOpenedInALoop(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(a))
 		ends := make(chan struct{})
@@ -264,7 +265,7 @@ func TestG11AWatchThatEndsAtOnceIsNotOpenedInALoop(t *testing.T) {
 }
 
 func TestG8WhileNoWatchIsOpenTheStatusSaysSo(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(a))
 		for range 8 { // each makes the pause longer
@@ -284,7 +285,7 @@ func TestG8WhileNoWatchIsOpenTheStatusSaysSo(t *testing.T) {
 func TestG2TheServersRetryAfterIsHonoured(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				asked := 0
 				s.Failing(func(string, string) error {
 					asked++
@@ -306,7 +307,7 @@ func TestG2TheServersRetryAfterIsHonoured(t *testing.T) {
 }
 
 func TestG1AListThatExpiresBetweenItsPagesIsMadeAnewAndWhole(t *testing.T) {
-	sim.Bubble(t, stream.Config{PageSize: 2}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PageSize: 2}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
 			s.Create("as", sim.Thing(name))
 		}
@@ -353,7 +354,7 @@ func TestG1AServerThatDoesNotStreamListsIsAskedForPages(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("x"))
 				refuse(s)
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))

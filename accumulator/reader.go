@@ -9,7 +9,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -31,7 +31,7 @@ func (none) Present() bool                        { return false }
 
 // Open opens a reader of a query, until ctx ends or Close. The errors are those of [New]. Of the
 // options, a reader has the witness alone.
-func Open(ctx context.Context, s *stream.Set, q query.Query, o collect.Options) (*Reader, error) {
+func Open(ctx context.Context, s *streamset.Set, q query.Query, o collect.Options) (*Reader, error) {
 	r := &Reader{}
 	c, err := collect.New(ctx, s, []query.Query{q}, collect.Options{Witness: o.Witness}, collect.Reader[none]{
 		User: r, Shown: func() none { return none{} }, Invalid: func(none) int { return 0 }, Silent: true,

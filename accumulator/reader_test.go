@@ -12,6 +12,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -26,7 +27,7 @@ func listed(objects []object.Object) (all []string) {
 func TestG4AReaderOfARunningStreamAsksNobodyAndShowsOwnWrites(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.In("n2", "x", "app", "a"))
 				s.Create("as", sim.In("n1", "y", "app", "b"))
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -56,7 +57,7 @@ func TestG4AReaderOfARunningStreamAsksNobodyAndShowsOwnWrites(t *testing.T) {
 }
 
 func TestG4AReaderOfAlternativesInSelectedNamespacesGoesByTheNewest(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("namespaces", sim.In("", "ns", "team", "a"))
 		s.Create("namespaces", sim.In("", "other", "team", "b"))
 		q := spaceQuery("R", "as", "team=a")
@@ -78,7 +79,7 @@ func TestG4AReaderOfAlternativesInSelectedNamespacesGoesByTheNewest(t *testing.T
 }
 
 func TestG11AReaderThatWaitsEndsWithItsContextAndSaysWhatIsMissing(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Failing(func(string, string) error { return errors.New("out of order") })
 		r, err := Open(t.Context(), streams, sim.Query("R", "as"), collect.Options{})
 		require.NoError(t, err)

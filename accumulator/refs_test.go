@@ -15,6 +15,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -46,8 +47,8 @@ func shownIn(snap two) string {
 }
 
 // naming1 runs a test on a snapshot of x, and of a, which names x and missing. Nobody names y.
-func naming1(t *testing.T, o collect.Options, f func(t *testing.T, s *sim.Server, streams *stream.Set, a *Accumulator)) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+func naming1(t *testing.T, o collect.Options, f func(t *testing.T, s *sim.Server, streams *streamset.Set, a *Accumulator)) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a", "refs", "x.missing"))
 		s.Create("bs", sim.Thing("x"))
 		s.Create("bs", sim.Thing("y"))
@@ -69,7 +70,7 @@ func now(t *testing.T, a *Accumulator) string {
 }
 
 func TestOnlyWhatIsNamedIsWatchedAndOnlyWhileItIs(t *testing.T) {
-	naming1(t, collect.Options{}, func(t *testing.T, s *sim.Server, streams *stream.Set, a *Accumulator) {
+	naming1(t, collect.Options{}, func(t *testing.T, s *sim.Server, streams *streamset.Set, a *Accumulator) {
 		assert.Equal(t, 2, s.Opened("bs"))
 		assert.Equal(t, 2, a.Status()[0].Refs)
 		s.Create("bs", sim.Thing("missing"))
@@ -91,7 +92,7 @@ func TestOnlyWhatIsNamedIsWatchedAndOnlyWhileItIs(t *testing.T) {
 func TestG1TheFirstSnapshotWaitsUntilWhatIsNamedIsKnown(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("a", "refs", "x.missing"))
 				s.Create("bs", sim.Thing("x"))
 				slow := func(resource string) time.Duration {
@@ -114,7 +115,7 @@ func TestG1TheFirstSnapshotWaitsUntilWhatIsNamedIsKnown(t *testing.T) {
 }
 
 func TestG1G8AnObjectIsShownWhenWhatItNamesIsKnownAndNothingElseWaits(t *testing.T) {
-	naming1(t, collect.Options{Pace: collect.Pace{Interval: time.Hour}}, func(t *testing.T, s *sim.Server, _ *stream.Set, a *Accumulator) {
+	naming1(t, collect.Options{Pace: collect.Pace{Interval: time.Hour}}, func(t *testing.T, s *sim.Server, _ *streamset.Set, a *Accumulator) {
 		sim.After(2 * time.Hour)
 		slow := func(resource string) time.Duration {
 			if resource == "bs" {
@@ -136,7 +137,7 @@ func TestG1G8AnObjectIsShownWhenWhatItNamesIsKnownAndNothingElseWaits(t *testing
 }
 
 func TestTheSignalForANewObjectComesWhenWhatItNamesIsKnown(t *testing.T) {
-	naming1(t, collect.Options{Pace: collect.Pace{Interval: time.Hour}}, func(t *testing.T, s *sim.Server, _ *stream.Set, a *Accumulator) {
+	naming1(t, collect.Options{Pace: collect.Pace{Interval: time.Hour}}, func(t *testing.T, s *sim.Server, _ *streamset.Set, a *Accumulator) {
 		sim.After(2 * time.Hour)
 		s.Mu.Lock()
 		s.ListDelay = func(string) time.Duration { return second }
@@ -159,7 +160,7 @@ func TestG8WhatMayNotBeReadOrIsNotAnsweredIsWaitedForAWhileOnly(t *testing.T) {
 		"refused": {forbidden, 5 * second}, "failing": {apierrors.NewServiceUnavailable("down"), query.Patience + second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			naming1(t, collect.Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, a *Accumulator) {
+			naming1(t, collect.Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, a *Accumulator) {
 				s.Failing(func(_, resource string) error {
 					if resource == "bs" {
 						return test.err
@@ -183,7 +184,7 @@ func TestG8WhatMayNotBeReadOrIsNotAnsweredIsWaitedForAWhileOnly(t *testing.T) {
 
 func TestARequiredQueryWaitsForTheRightToWhatIsNamedAtFirstAndAnOptionalOneDoesNot(t *testing.T) {
 	for _, optional := range []bool{false, true} {
-		sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 			s.Create("as", sim.Thing("a", "refs", "x"))
 			s.Failing(func(_, resource string) error {
 				if resource == "bs" {
@@ -202,7 +203,7 @@ func TestARequiredQueryWaitsForTheRightToWhatIsNamedAtFirstAndAnOptionalOneDoesN
 }
 
 func TestG8WhereTheFunctionFailsTheObjectNamesWhatItDidBefore(t *testing.T) {
-	naming1(t, collect.Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, a *Accumulator) {
+	naming1(t, collect.Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, a *Accumulator) {
 		for _, bug := range []string{"panic", "fail"} {
 			s.Create("as", sim.Thing("a", "refs", bug))
 			s.Create("as", sim.Thing(bug, "refs", bug))
@@ -214,7 +215,7 @@ func TestG8WhereTheFunctionFailsTheObjectNamesWhatItDidBefore(t *testing.T) {
 }
 
 func TestG4AnOwnWriteOfWhatIsNamedIsShownAndOneThatNamesSomethingWhenThatIsKnown(t *testing.T) {
-	naming1(t, collect.Options{}, func(t *testing.T, s *sim.Server, streams *stream.Set, a *Accumulator) {
+	naming1(t, collect.Options{}, func(t *testing.T, s *sim.Server, streams *streamset.Set, a *Accumulator) {
 		s.Mu.Lock()
 		s.Delay = func(string) time.Duration { return time.Minute }
 		s.Mu.Unlock()
@@ -229,7 +230,7 @@ func TestG4AnOwnWriteOfWhatIsNamedIsShownAndOneThatNamesSomethingWhenThatIsKnown
 }
 
 func TestObjectsMayNameOnesThatNameOthersButNotInACircle(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a", "refs", "b"))
 		s.Create("bs", sim.Thing("b", "refs", "c"))
 		s.Create("bs", sim.Thing("b2", "refs", "c2"))
@@ -263,7 +264,7 @@ func TestObjectsMayNameOnesThatNameOthersButNotInACircle(t *testing.T) {
 }
 
 func TestG11ReferencesEndWithTheirWatch(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		for i := range 50 {
 			s.Create("as", sim.Thing("a"+string(rune('A'+i%26)), "refs", "x"+string(rune('A'+i%26))))
 			a := watching(t, streams, collect.Options{}, namingQueries()...)

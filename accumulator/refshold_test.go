@@ -14,6 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -46,7 +47,7 @@ func TestG1NamesCountAsKnownOnlyOnceThoseInAllNamespacesAreRead(t *testing.T) {
 		held.reached(m)
 		stage.reached(m)
 	}}
-	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		late := held.hold("v1/as other  ")
 		defer late()
 		for _, ns := range []string{"ns", "other"} {
@@ -73,7 +74,7 @@ func TestG1NamesCountAsKnownOnlyOnceThoseInAllNamespacesAreRead(t *testing.T) {
 func TestG1NamesAreReadWhateverMakesAQueryComplete(t *testing.T) {
 	t.Run("its namespaces", func(t *testing.T) {
 		held := lists{}
-		sim.Bubble(t, stream.Config{StreamLists: true, Points: held.reached}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		sim.Bubble(t, stream.Config{StreamLists: true, Points: held.reached}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 			last := held.hold("v1/namespaces  team=a ")
 			defer last()
 			s.Create("namespaces", sim.In("", "ns", "team", "a"))
@@ -88,7 +89,7 @@ func TestG1NamesAreReadWhateverMakesAQueryComplete(t *testing.T) {
 		})
 	})
 	t.Run("its kind", func(t *testing.T) {
-		sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 			s.Create("as", sim.Thing("a", "refs", "x"))
 			s.Create("bs", sim.Thing("x"))
 			watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -123,7 +124,7 @@ func TestG4AnOwnWriteThatWaitsForWhatItNamesStaysThoughItsStreamHasGivenItUp(t *
 		t.Run("it named "+before, func(t *testing.T) {
 			held := lists{}
 			config := stream.Config{StreamLists: true, PendingMax: 2, Points: held.reached}
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("namespaces", sim.In("", "ns", "team", "a"))
 				s.Create("bs", sim.Thing("x"))
 				if before != "" {
@@ -172,7 +173,7 @@ func TestG4AFirstSnapshotWaitsForTheRelistThoughNamesHaveBeenRead(t *testing.T) 
 	several := spacesThatName()
 	for name, queries := range map[string][]query.Query{"one stream": all, "selected namespaces": several[:]} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 2}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 2}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("namespaces", sim.In("", "ns", "team", "a"))
 				s.Create("bs", sim.Thing("x"))
 				s.Create("as", sim.Thing("a", "refs", "x"))

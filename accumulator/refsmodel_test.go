@@ -19,6 +19,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -86,7 +87,7 @@ var refPoints = []stream.Point{stream.AtNamed, stream.AtNames, stream.AtTake, st
 func runRefScript(s sim.Script, taken func()) error {
 	server := sim.New()
 	m := &refModel{replay: map[string]bool{}, last: map[string]int{}, since: map[string]time.Time{}}
-	m.Client = sim.NewClient(server, stream.New(stream.Config{
+	m.Client = sim.NewClient(server, streamset.New(stream.Config{
 		Source: sim.Plain(server.Source), StreamLists: s.Stream, Grace: s.Grace, Points: m.reached,
 	}))
 	defer m.Streams.Close()

@@ -16,6 +16,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -28,7 +29,7 @@ func TestG6G8AnObjectIsNeverThereThatIsNamedWhereThereCanBeNone(t *testing.T) {
 		"no name": {Namespace: "ns", Name: "x/y"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				var served, namespaced atomic.Bool
 				served.Store(true)
 				asked := key
@@ -54,7 +55,7 @@ func TestG6G8AnObjectIsNeverThereThatIsNamedWhereThereCanBeNone(t *testing.T) {
 }
 
 func TestG1G6NamesAreReadAgainWhereTheirKindTurnsOutToHaveNoNamespaces(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true, KindPoll: time.Minute}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true, KindPoll: time.Minute}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		var served, namespaced atomic.Bool
 		queries := namingQueries()
 		queries[0] = sim.Scoped(queries[0], &served, &namespaced)
@@ -86,7 +87,7 @@ func TestG1G6NamesAreReadAgainWhereTheirKindIsReplacedByOneWithNamespaces(t *tes
 			var served, namespaced atomic.Bool
 			served.Store(true)
 			config := stream.Config{StreamLists: true, KindPoll: time.Minute, Gone: func(context.Context, object.Resource, string, error) bool { return !served.Load() && !unseen }}
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				queries := namingQueries()
 				queries[0] = sim.Scoped(queries[0], &served, &namespaced)
 				queries[0].Optional = optional
@@ -143,7 +144,7 @@ func TestG6G8NamedObjectsAreWatchedAnewWhileAReaderTakesThem(t *testing.T) {
 				}
 			}
 			config := stream.Config{KindPoll: 10 * time.Second, Points: points}
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				queries := namingQueries()
 				queries[0].Resolve = func(context.Context) (object.Resource, error) {
 					r := sim.Resource("bs")
@@ -208,7 +209,7 @@ func TestReferencesAreWatchedAnewWhileAReaderTakesThem(t *testing.T) {
 			return sources(r, namespace, form)
 		},
 	}
-	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		sources = sim.Plain(s.Source)
 		var version atomic.Value
 		version.Store("v1")

@@ -11,6 +11,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -23,7 +24,7 @@ func TestG2G4WhatIsNamedIsShownAsItIsThoughItIsWorthNoSignal(t *testing.T) {
 		signal  object.Signal
 	}{"quiet own writes": {options: collect.Options{QuietOwnWrites: true}}, "a signal of its own": {signal: never}} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("a", "refs", "x.missing"))
 				s.Create("bs", sim.Thing("x"))
 				queries := namingQueries()
@@ -50,7 +51,7 @@ func TestG2G4WhatIsNamedIsShownAsItIsThoughItIsWorthNoSignal(t *testing.T) {
 // The event of an own write may overtake its answer, and the goroutine that it wakes may not have
 // run yet.
 func TestG4AnOwnWriteToWhatIsNamedIsInTheNextUpdateThoughNobodyHasBeenWokenByItsEvent(t *testing.T) {
-	naming1(t, collect.Options{}, func(t *testing.T, s *sim.Server, streams *stream.Set, a *Accumulator) {
+	naming1(t, collect.Options{}, func(t *testing.T, s *sim.Server, streams *streamset.Set, a *Accumulator) {
 		synctest.Wait()
 		var sub *stream.Listener
 		for _, l := range a.collector.Fields()[0].Query.Listeners() {

@@ -11,6 +11,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -20,7 +21,7 @@ import (
 func TestG1AQueryWhoseObjectsNameOthersIsReplacedTogetherWithWhatTheyName(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				for _, ns := range []string{"ns", "other"} {
 					s.Create("as", sim.In(ns, "a-"+ns, "refs", "x-"+ns))
 					s.Create("bs", sim.In(ns, "x-"+ns))
@@ -86,7 +87,7 @@ func TestG2AQueryWhoseObjectsNameOthersIsReplacedWithASignal(t *testing.T) {
 		}
 		return sim.Plain(s.Source)(r, namespace, form)
 	}}
-	sim.Bubble(t, config, func(t *testing.T, server *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, server *sim.Server, streams *streamset.Set) {
 		s = server
 		for _, ns := range []string{"ns", "other"} {
 			s.Create("as", sim.In(ns, "a-"+ns, "refs", "x-"+ns))

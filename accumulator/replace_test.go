@@ -13,6 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -20,7 +21,7 @@ import (
 func TestG7AQueryThatIsRemovedAndAddedAgainUnreadHasDeltasForWhatDiffersAlone(t *testing.T) {
 	for name, namespaces := range map[string][]string{"one stream": nil, "two": {"ns", "other"}} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				for _, o := range []string{"stays", "goes", "changes"} {
 					s.Create("as", sim.Thing(o))
 				}
@@ -61,7 +62,7 @@ func TestG7AQueryThatIsRemovedAndAddedAgainUnreadHasDeltasForWhatDiffersAlone(t 
 func TestAQueryThatIsReplacedByOneWithAnotherTransformShowsWhatThatMakes(t *testing.T) {
 	for name, namespaces := range map[string][]string{"one stream": nil, "two": {"ns", "other"}} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("x"))
 				s.Create("as", sim.In("other", "y"))
 				q := sim.Query("A", "as")
@@ -96,7 +97,7 @@ func TestG1TheFirstSnapshotDoesNotWaitForWhatWasWantedSinceItsSignal(t *testing.
 		"one more query": func(a *Accumulator, _ query.Query) error { return a.Add(context.Background(), sim.Query("B", "bs")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.In("n1", "x", "in", "yes"))
 				s.Create("as", sim.In("n2", "y", "in", "yes"))
 				s.Create("bs", sim.In("n2", "z"))
@@ -121,7 +122,7 @@ func TestG1TheFirstSnapshotDoesNotWaitForWhatWasWantedSinceItsSignal(t *testing.
 }
 
 func TestWhatIsLeftOfAQueryThatIsReplacedIsGroupedAnewThoughItWasReplacedDuringAnUpdate(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.In("n1", "x"))
 		s.Create("as", sim.In("n2", "y"))
 		q := sim.Query("A", "as")
@@ -151,7 +152,7 @@ func TestWhatIsLeftOfAQueryThatIsReplacedIsGroupedAnewThoughItWasReplacedDuringA
 
 // TestQueriesMayBeReplacedWhileAnUpdateRuns is for the race detector.
 func TestQueriesMayBeReplacedWhileAnUpdateRuns(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.In("n1", "x"))
 		q := sim.Query("A", "as")
 		q.Namespaces = []string{"n1"}
@@ -211,7 +212,7 @@ func TestG5AUnionThatReplacesAQueryShowsNothingFromBeforeWhatThatHasShown(t *tes
 
 // TestAUnionOfAnotherResourceShowsNothingOfTheQueryThatItReplaces: names and versions say nothing.
 func TestAUnionOfAnotherResourceShowsNothingOfTheQueryThatItReplaces(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "of", "as"))
 		s.Create("bs", sim.Thing("x", "of", "bs"))
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "bs"))
@@ -240,7 +241,7 @@ func TestG5AnOwnDeletionWithoutAVersionIsNotTakenBackByAQueryThatReplacesAnother
 			do()
 		}
 	}
-	sim.Bubble(t, stream.Config{Points: points}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{Points: points}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		wide, narrow := over("A", "as"), over("A", "as", "ns")
 		other := map[*Accumulator]query.Query{}
@@ -304,7 +305,7 @@ func TestG4AQueryThatIsTakenInAnUpdateThatFailsIsUpToDateInTheNext(t *testing.T)
 		"replaced": func(ctx context.Context, a *Accumulator) error { return a.Replace(ctx, sim.Query("B", "bs")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("bs", sim.Thing("z"))
 				queries := []query.Query{sim.Query("A", "as")}
 				if name == "replaced" {

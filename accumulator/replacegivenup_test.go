@@ -10,6 +10,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -25,7 +26,7 @@ func TestG5AQueryThatReplacesAnotherIsAsNewAsAnOwnWriteThatWasShownAndThenGivenU
 			do()
 		}
 	}
-	sim.Bubble(t, stream.Config{PendingMax: 2, Points: points}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PendingMax: 2, Points: points}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		wide, narrow := over("A", "as"), over("A", "as", "ns")
 		other := map[*Accumulator]query.Query{}

@@ -12,6 +12,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -28,7 +29,7 @@ func lateWatches(s *sim.Server, label string) {
 }
 
 func TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "l", "yes", "r", "yes"))
 		q := sim.Query("A", "as")
 		q.Labels = labels.SelectorFromSet(labels.Set{"l": "yes"})
@@ -70,7 +71,7 @@ func TestG5AStreamThatTakesAnothersPlaceTakesNothingBackThoughItIsLate(t *testin
 }
 
 func TestAKindThatIsReplacedByAnotherIsNotComparedWithIt(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("bs", sim.Thing("x"))
 		s.Create("as", sim.Thing("x")) // newer, and of another kind
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -87,7 +88,7 @@ func TestAKindThatIsReplacedByAnotherIsNotComparedWithIt(t *testing.T) {
 }
 
 func TestG8WhatHasJoinedTheNewQueryStaysThoughItsFirstListIsOlder(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "l", "yes"))
 		s.Create("as", sim.Thing("y", "l", "yes"))
 		q := sim.Query("A", "as")

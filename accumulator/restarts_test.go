@@ -18,10 +18,11 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 )
 
 func TestG5AnOlderListAfterAReconnectTakesNothingBack(t *testing.T) {
-	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
@@ -48,7 +49,7 @@ func TestG5AnOlderListAfterAReconnectTakesNothingBack(t *testing.T) {
 }
 
 func TestG5ARestoredClusterStartsANewHistory(t *testing.T) {
-	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PageSize: 5}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("old"))
 		backup := s.Rev
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -79,7 +80,7 @@ func TestG5ARestoredClusterStartsANewHistory(t *testing.T) {
 }
 
 func TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown(t *testing.T) {
-	sim.Bubble(t, stream.Config{PendingMax: 3}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PendingMax: 3}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
@@ -117,7 +118,7 @@ func TestG4AListThatASyncOvertookIsNotTakenForARestoredServer(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
 			config.PendingMax = 5
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("x"))
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 				var snap one
@@ -156,7 +157,7 @@ func TestG4AListThatASyncOvertookIsNotTakenForARestoredServer(t *testing.T) {
 // Initial events come in the order of keys. One that is newer than an own write says nothing
 // about the rest.
 func TestG4HalfAListMovesNoPosition(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
 		s.Late(time.Hour)
@@ -175,7 +176,7 @@ func TestG4HalfAListMovesNoPosition(t *testing.T) {
 
 // This holds even where the former list was in doubt.
 func TestG5AListThatWasOvertakenIsNeverTakenForARestoredServer(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
 		before := listener(a, 0).State().PositionRV
@@ -190,7 +191,7 @@ func TestG5AListThatWasOvertakenIsNeverTakenForARestoredServer(t *testing.T) {
 }
 
 func TestG7ASettlingListThatBringsWhatIsShownChangesNothing(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "in", "yes"))
 		q := sim.Query("A", "as")
 		// its watch does not show when x was deleted
@@ -222,7 +223,7 @@ func TestG7ASettlingListThatBringsWhatIsShownChangesNothing(t *testing.T) {
 func TestG5ARestartFromAnyListKeepsWhatIsShown(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				for i := range 7 {
 					s.Create("as", sim.Thing(fmt.Sprint(i)))
 				}
@@ -255,7 +256,7 @@ func TestG5ARestartFromAnyListKeepsWhatIsShown(t *testing.T) {
 func TestG4ARelistIsNoOlderThanTheNewestOwnWrite(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("x"))
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 				require.True(t, signalled(a))
@@ -284,7 +285,7 @@ func TestG4ARelistIsNoOlderThanTheNewestOwnWrite(t *testing.T) {
 func TestG2AWatchThatBreaksIsResumedWithoutAList(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("x"))
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 				var snap one
@@ -316,7 +317,7 @@ func TestG2AWatchThatBreaksIsResumedWithoutAList(t *testing.T) {
 func TestG2AListAfterALongOutageIsMadeAtOnce(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("x"))
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 				var snap one

@@ -21,6 +21,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -33,7 +34,7 @@ func create(s *sim.Server, resource string, first, count int, kv ...string) {
 }
 
 // bounded runs a test with a bound on objects, for each way to list.
-func bounded(t *testing.T, most int, f func(*testing.T, *sim.Server, *stream.Set)) {
+func bounded(t *testing.T, most int, f func(*testing.T, *sim.Server, *streamset.Set)) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
 			config.ObjectsMax = most
@@ -51,7 +52,7 @@ func noRoom(t *testing.T, a *Accumulator, i, most int) {
 }
 
 func TestG1AListThatIsOverTheBoundIsNotReadAnyFurtherAndNeverShown(t *testing.T) {
-	bounded(t, 6, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	bounded(t, 6, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		create(s, "as", 0, 100)
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		snap := one{A: []*unstructured.Unstructured{sim.Thing("mine")}}
@@ -79,7 +80,7 @@ func TestG1AListThatIsOverTheBoundIsNotReadAnyFurtherAndNeverShown(t *testing.T)
 }
 
 func TestG5G8AnEventOverTheBoundTakesNothingBackAndHarmsNoOtherStream(t *testing.T) {
-	bounded(t, 5, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	bounded(t, 5, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		create(s, "as", 0, 3)
 		create(s, "bs", 0, 2)
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), sim.Query("B", "bs"))
@@ -116,7 +117,7 @@ func TestG5G8AnEventOverTheBoundTakesNothingBackAndHarmsNoOtherStream(t *testing
 
 // The event that is refused comes before the deletions: a watch alone would never show them.
 func TestG5DeletionsMakeRoomForAStreamThatIsAtItsBound(t *testing.T) {
-	bounded(t, 3, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	bounded(t, 3, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		create(s, "as", 0, 3)
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
@@ -141,7 +142,7 @@ func TestG5DeletionsMakeRoomForAStreamThatIsAtItsBound(t *testing.T) {
 }
 
 func TestG4OwnWritesAreShownThoughThereIsNoRoom(t *testing.T) {
-	bounded(t, 3, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	bounded(t, 3, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		create(s, "as", 0, 3)
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
@@ -178,7 +179,7 @@ func TestG4OwnWritesThatWereGivenUpAreShownThoughThereIsNoRoom(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
 			config.ObjectsMax, config.PendingMax = 3, 2
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				create(s, "as", 0, 2)
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 				var snap one
@@ -207,7 +208,7 @@ func TestG4OwnWritesThatWereGivenUpAreShownThoughThereIsNoRoom(t *testing.T) {
 }
 
 func TestG8AStreamThatHasMoreThanHalfOfTheBoundListsAgain(t *testing.T) {
-	bounded(t, 10, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	bounded(t, 10, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		create(s, "as", 0, 8)
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(a))
@@ -266,7 +267,7 @@ func TestG3PlacesAreGivenBackWhenAListFailsOrAStreamEnds(t *testing.T) {
 			config.Source = sim.Plain(func(r object.Resource, namespace string, form object.Form) cache.ListerWatcherWithContext {
 				return halved{server.Source(r, namespace, form).(*sim.Source), &broken}
 			})
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				server = s
 				create(s, "as", 0, 5)
 				create(s, "bs", 0, 4)
@@ -297,7 +298,7 @@ func TestG3PlacesAreGivenBackWhenAListFailsOrAStreamEnds(t *testing.T) {
 }
 
 func TestG8OfStreamsThatDoNotFitTogetherOneGetsRoomAndKeepsIt(t *testing.T) {
-	bounded(t, 30, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	bounded(t, 30, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		create(s, "as", 0, 20)
 		create(s, "bs", 0, 20)
 		create(s, "cs", 0, 25)
@@ -335,7 +336,7 @@ func TestG8OfStreamsThatDoNotFitTogetherOneGetsRoomAndKeepsIt(t *testing.T) {
 }
 
 func TestG11AListThatStaysOverTheBoundIsTriedWithGrowingPauses(t *testing.T) {
-	bounded(t, 3, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	bounded(t, 3, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		create(s, "as", 0, 3)
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(a))
@@ -349,7 +350,7 @@ func TestG11AListThatStaysOverTheBoundIsTriedWithGrowingPauses(t *testing.T) {
 }
 
 func TestG3ASyncReadsNoMoreThanAStreamMayHold(t *testing.T) {
-	bounded(t, 3, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	bounded(t, 3, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		create(s, "as", 0, 100)
 		watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
@@ -359,7 +360,7 @@ func TestG3ASyncReadsNoMoreThanAStreamMayHold(t *testing.T) {
 
 // Objects that others name, and metadata, count alike. One stream of several readers counts once.
 func TestG3EveryStreamCounts(t *testing.T) {
-	bounded(t, 100, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	bounded(t, 100, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		create(s, "as", 0, 4, "refs", "000")
 		create(s, "bs", 0, 5)
 		b := sim.Query("B", "bs")
@@ -376,7 +377,7 @@ func TestG3EveryStreamCounts(t *testing.T) {
 }
 
 func TestG8AQueryThatIsReplacedByANarrowerOneIsComplete(t *testing.T) {
-	bounded(t, 30, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	bounded(t, 30, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		create(s, "as", 0, 20, "in", "yes")
 		create(s, "as", 20, 30, "in", "no")
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))

@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -40,7 +41,7 @@ func told(r Result) (all []string) {
 func TestG1AQueryThatIsAddedAppearsWholeAndHoldsNobodyUp(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("a"))
 				s.Create("bs", sim.Thing("b1"))
 				s.Create("bs", sim.Thing("b2"))
@@ -72,7 +73,7 @@ func TestG1AQueryThatIsAddedAppearsWholeAndHoldsNobodyUp(t *testing.T) {
 }
 
 func TestG7AQueryThatIsRemovedLeavesWithItsDeletions(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a"))
 		s.Create("bs", sim.Thing("b1"))
 		s.Create("bs", sim.Thing("b2"))
@@ -104,7 +105,7 @@ func TestG7AQueryThatIsRemovedLeavesWithItsDeletions(t *testing.T) {
 }
 
 func TestG11AddingToAnAccumulatorThatHasEndedLeavesNothingBehind(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		a.Close()
 		assert.ErrorIs(t, a.Add(t.Context(), sim.Query("B", "bs")), stream.ErrClosed)
@@ -121,7 +122,7 @@ func TestG11AddingToAnAccumulatorThatHasEndedLeavesNothingBehind(t *testing.T) {
 func TestG1AQueryOverNamespacesIsOneWholeAndFollowsTheSet(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				for _, ns := range []string{"n1", "n2", "n3"} {
 					s.Create("as", sim.In(ns, "in-"+ns))
 				}
@@ -198,7 +199,7 @@ func spaceQuery(name, resource, selector string) query.Query {
 func TestG4ANamespaceSelectorFollowsTheLabelsOfNamespacesOwnWritesToo(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("namespaces", sim.In("", "n1", "team", "a"))
 				s.Create("namespaces", sim.In("", "n2", "team", "b"))
 				s.Create("as", sim.In("n1", "x1"))
@@ -244,7 +245,7 @@ func writeOf(u metav1.Object) (w coherence.Write) {
 func TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("bs", sim.In("n1", "x"))
 				s.Create("bs", sim.In("n2", "y"))
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -276,7 +277,7 @@ func TestG1AQueryOverNamespacesThatIsAddedAppearsWithAllOfThem(t *testing.T) {
 
 func TestG1ASnapshotByNamespacesIsNotCompleteBeforeItIsKnownWhichCount(t *testing.T) {
 	for range 50 { // the first list may come while the query is being made
-		sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 			s.Create("namespaces", sim.In("", "ns", "team", "a"))
 			s.Create("as", sim.Thing("x"))
 			s.Create("as", sim.In("other", "y"))
@@ -294,7 +295,7 @@ func TestG1ASnapshotByNamespacesIsNotCompleteBeforeItIsKnownWhichCount(t *testin
 }
 
 func TestAQueryByNamespacesIsReplacedByOneForAllAndBack(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("namespaces", sim.In("", "ns", "team", "a"))
 		s.Create("as", sim.Thing("x"))
 		s.Create("as", sim.In("other", "y"))

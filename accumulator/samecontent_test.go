@@ -15,6 +15,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -42,7 +43,7 @@ func secondPage(s *sim.Server) {
 func TestG6ARelistTakesOverThatAVersionLooksOtherwiseNow(t *testing.T) {
 	for way, config := range sim.Ways {
 		t.Run(way, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				for _, name := range []string{"a", "b", "c", "d"} { // more than a page
 					s.Create("as", sim.Thing(name))
 				}
@@ -81,7 +82,7 @@ func TestG6ARelistTakesOverThatAVersionLooksOtherwiseNow(t *testing.T) {
 
 // An event is not compared with what is shown: that would cost something for each event.
 func TestG6TheEventOfAnOwnWriteIsAnEchoWhateverItsContent(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		acc := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(acc))
 		s.Late(10 * second)
@@ -100,7 +101,7 @@ func TestG6TheEventOfAnOwnWriteIsAnEchoWhateverItsContent(t *testing.T) {
 }
 
 func TestG4G6AListShowsThePendingOwnWriteAsTheServerShowsItNow(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		acc := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(acc))
 		s.Late(time.Hour)
@@ -127,7 +128,7 @@ func TestG4G6AListShowsThePendingOwnWriteAsTheServerShowsItNow(t *testing.T) {
 
 func TestG4AnOwnWriteThatIsAnsweredDuringAListKeepsItsPlace(t *testing.T) {
 	for _, late := range []bool{false, true} { // the list has the write, or is from before it
-		sim.Bubble(t, stream.Config{PageSize: 1}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		sim.Bubble(t, stream.Config{PageSize: 1}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 			s.Create("as", sim.Thing("a"))
 			s.Create("as", sim.Thing("b"))
 			acc := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -171,7 +172,7 @@ func TestG4AnOwnWriteThatIsAnsweredDuringAListKeepsItsPlace(t *testing.T) {
 }
 
 func TestG6AnOwnWriteThatIsAnsweredDuringAListIsShownAsTheListHasIt(t *testing.T) {
-	sim.Bubble(t, stream.Config{PageSize: 1}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PageSize: 1}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		key := object.Key{Namespace: "ns", Name: "a"}
 		s.Create("as", sim.Thing("b"))
 		acc := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -197,7 +198,7 @@ func TestG6AnOwnWriteThatIsAnsweredDuringAListIsShownAsTheListHasIt(t *testing.T
 }
 
 func TestG5G6AListInDoubtThatIsOfTheSameHistoryIsComparedAsAnyOther(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a"))
 		acc := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(acc))
@@ -230,7 +231,7 @@ func TestG5G6AListInDoubtThatIsOfTheSameHistoryIsComparedAsAnyOther(t *testing.T
 }
 
 func TestG6APredicateAndASignalJudgeWhatAVersionLooksLikeNow(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a"))
 		var seen []int
 		q := sim.Query("A", "as")
@@ -291,7 +292,7 @@ func TestG6WhatATransformLeavesIsCompared(t *testing.T) {
 		"it refuses both": {func(object.Object) error { return errBad }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("a"))
 				q := sim.Query("A", "as")
 				q.Transform = c.transform
@@ -312,7 +313,7 @@ func TestG6WhatATransformLeavesIsCompared(t *testing.T) {
 }
 
 func TestG6TypedObjectsFollowAndTheirMetadataAloneStaysWhereItIsTheSame(t *testing.T) {
-	typedOrShared(t, true, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	typedOrShared(t, true, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a"))
 		s.Create("as", sim.Thing("b", "bad", "yes"))
 		acc := watching(t, streams, collect.Options{}, typedQuery())
@@ -342,7 +343,7 @@ func TestG6TypedObjectsFollowAndTheirMetadataAloneStaysWhereItIsTheSame(t *testi
 }
 
 func TestG6AReaderOfOneQueryFollowsARelist(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		union := sim.Query("A", "as")
 		union.AnyOf = []object.Selection{{}, {Labels: inYes}}

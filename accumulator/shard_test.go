@@ -15,6 +15,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -42,11 +43,11 @@ func opened(s *sim.Server) int {
 
 // onShards runs a test with the objects a, b, c and d, of which a and c are in half(0), and both
 // ways to list.
-func onShards(t *testing.T, shards func(string) string, f func(t *testing.T, s *sim.Server, streams *stream.Set)) {
+func onShards(t *testing.T, shards func(string) string, f func(t *testing.T, s *sim.Server, streams *streamset.Set)) {
 	t.Helper()
 	for way, config := range sim.Ways {
 		t.Run(way, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Shards = shards
 				for _, name := range []string{"a", "b", "c", "d"} {
 					s.Create("as", sim.Thing(name))
@@ -58,7 +59,7 @@ func onShards(t *testing.T, shards func(string) string, f func(t *testing.T, s *
 }
 
 func TestAServerThatShardsIsAskedForTheShareAlone(t *testing.T) {
-	onShards(t, echoes, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	onShards(t, echoes, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sharded(0))
 		require.True(t, signalled(a))
 		var snap one
@@ -81,7 +82,7 @@ func TestAServerThatShardsIsAskedForTheShareAlone(t *testing.T) {
 }
 
 func TestAListSaysThatTheServerShards(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Shards = echoes
 		a := watching(t, streams, collect.Options{}, sharded(0))
 		require.True(t, signalled(a))
@@ -90,7 +91,7 @@ func TestAListSaysThatTheServerShards(t *testing.T) {
 }
 
 func TestWhatAServerThatDoesNotShardSendsIsDroppedHereAndTheStatusSaysSo(t *testing.T) {
-	onShards(t, nil, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	onShards(t, nil, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sharded(0))
 		require.True(t, signalled(a))
 		var snap one
@@ -109,7 +110,7 @@ func TestWhatAServerThatDoesNotShardSendsIsDroppedHereAndTheStatusSaysSo(t *test
 }
 
 func TestAServerThatLearnsToShardIsBelievedAtTheNextList(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a"))
 		s.Create("as", sim.Thing("b"))
 		a := watching(t, streams, collect.Options{}, sharded(0))
@@ -131,7 +132,7 @@ func TestG1AListOfAnotherShareIsNotTakenIn(t *testing.T) {
 		"another": half(1).String(), "less": shardrange.Shard{Field: shardrange.UID, Ranges: halves[0][:3]}.String(), "nonsense": "everything",
 	} {
 		t.Run(what, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Shards = func(string) string { return says }
 				s.Create("as", sim.Thing("a"))
 				a := watching(t, streams, collect.Options{}, sharded(0))
@@ -152,7 +153,7 @@ func TestG1AListOfAnotherShareIsNotTakenIn(t *testing.T) {
 func TestG4OwnWritesAreShownByTheShardThatHasThem(t *testing.T) {
 	for how, shards := range map[string]func(string) string{"sharding": echoes, "not sharding": nil} {
 		t.Run(how, func(t *testing.T) {
-			onShards(t, shards, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			onShards(t, shards, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				first := watching(t, streams, collect.Options{}, sharded(0))
 				second := watching(t, streams, collect.Options{}, sharded(1))
 				require.True(t, signalled(first) && signalled(second))
@@ -183,7 +184,7 @@ func TestG4OwnWritesAreShownByTheShardThatHasThem(t *testing.T) {
 }
 
 func TestG4AnOwnWriteOfAnotherVersionThatIsInNoShardIsNotAskedFor(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a"))
 		s.Create("as", sim.Thing("b"))
 		a := watching(t, streams, collect.Options{}, sharded(0))
@@ -210,7 +211,7 @@ func TestG4AnOwnWriteOfAnotherVersionThatIsInNoShardIsNotAskedFor(t *testing.T) 
 }
 
 func TestAShardByNamespaceKnowsWhichNamesItCannotHave(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.In("ns1", "a"))
 		s.Create("as", sim.In("ns2", "a"))
 		q := sim.Query("A", "as")
@@ -240,7 +241,7 @@ func TestAShardByNamespaceKnowsWhichNamesItCannotHave(t *testing.T) {
 }
 
 func TestAShareIsServedByAWatchOfAll(t *testing.T) {
-	sharing(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sharing(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sharded(1))
 		require.True(t, signalled(a))
 		var snap one
@@ -251,7 +252,7 @@ func TestAShareIsServedByAWatchOfAll(t *testing.T) {
 }
 
 func TestAWatchOfAShareServesNoQueryForMore(t *testing.T) {
-	sim.Bubble(t, stream.Config{Share: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{Share: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a"))
 		s.Create("as", sim.Thing("b", "in", "yes"))
 		require.True(t, signalled(watching(t, streams, collect.Options{}, sharded(0))))
@@ -264,7 +265,7 @@ func TestAWatchOfAShareServesNoQueryForMore(t *testing.T) {
 }
 
 func TestAnObjectThatDoesNotDecodeIsInvalidInItsShard(t *testing.T) {
-	typedOrShared(t, false, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	typedOrShared(t, false, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("ours", "bad", "yes"))
 		s.Create("as", sim.Thing("others", "bad", "yes"))
 		q := sharded(0)
@@ -278,7 +279,7 @@ func TestAnObjectThatDoesNotDecodeIsInvalidInItsShard(t *testing.T) {
 }
 
 func TestAShareOfAllHashesIsTheWholeWatch(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *streamset.Set) {
 		q := sim.Query("A", "as")
 		require.True(t, signalled(watching(t, streams, collect.Options{}, q)))
 		q.Shard = shardrange.Shard{Field: shardrange.UID, Ranges: shardrange.All()}

@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -49,7 +50,7 @@ func churn(s *sim.Server, every time.Duration, times int) {
 }
 
 func TestG3AFirstChangeAfterQuietIsSignalledAtOnceThenOnePerInterval(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		a := watching(t, streams, collect.Options{Pace: collect.Pace{Interval: 10 * second}}, sim.Query("A", "as"))
 		assert.Len(t, signals(a, 30*second), 1, "the first snapshot")
@@ -64,7 +65,7 @@ func TestG2ConstantChurnIsNeverStarvedOfSignals(t *testing.T) {
 		"debounce": {Interval: second, Quiet: 2 * second, QuietMax: 5 * second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("x"))
 				a := watching(t, streams, collect.Options{Pace: pace}, sim.Query("A", "as"))
 				signals(a, 30*second)
@@ -77,7 +78,7 @@ func TestG2ConstantChurnIsNeverStarvedOfSignals(t *testing.T) {
 }
 
 func TestDebounceWaitsForQuiet(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		a := watching(t, streams, collect.Options{Pace: collect.Pace{Quiet: 3 * second, QuietMax: time.Minute}}, sim.Query("A", "as"))
 		signals(a, 30*second)
@@ -87,7 +88,7 @@ func TestDebounceWaitsForQuiet(t *testing.T) {
 }
 
 func TestNoSignalForWhatWasConsumedAlready(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		a := watching(t, streams, collect.Options{Pace: collect.Pace{Interval: 10 * second}}, sim.Query("A", "as"))
 		var snap one
@@ -101,7 +102,7 @@ func TestNoSignalForWhatWasConsumedAlready(t *testing.T) {
 }
 
 func TestG4AnOwnWriteSignalsOnceAndItsEchoNever(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		signals(a, second)
 		s.Delay = func(string) time.Duration { return 10 * second }
@@ -111,7 +112,7 @@ func TestG4AnOwnWriteSignalsOnceAndItsEchoNever(t *testing.T) {
 }
 
 func TestQuietOwnWritesDoNotSignalButAreInTheSnapshot(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{QuietOwnWrites: true}, sim.Query("A", "as"))
 		signals(a, second)
 		s.Delay = func(string) time.Duration { return 10 * second }
@@ -128,7 +129,7 @@ func TestQuietOwnWritesDoNotSignalButAreInTheSnapshot(t *testing.T) {
 }
 
 func TestEqualQueriesShareOneListAndOneWatch(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		for range 5 {
 			watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -149,7 +150,7 @@ func TestEqualQueriesShareOneListAndOneWatch(t *testing.T) {
 }
 
 func TestTheLastSubscriberEndsTheStreamAfterItsGrace(t *testing.T) {
-	sim.Bubble(t, stream.Config{Grace: time.Minute}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{Grace: time.Minute}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
 		a.Close()
@@ -178,7 +179,7 @@ func TestTheLastSubscriberEndsTheStreamAfterItsGrace(t *testing.T) {
 }
 
 func TestAStreamWithoutGraceEndsWithItsLastSubscriber(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		r, err := Open(t.Context(), streams, sim.Query("R", "as"), collect.Options{})
 		require.NoError(t, err)
@@ -196,7 +197,7 @@ func TestAStreamWithoutGraceEndsWithItsLastSubscriber(t *testing.T) {
 }
 
 func TestAnOptionalKindThatIsNotServedIsAbsentAndJoins(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("bs", sim.Thing("z"))
 		var served atomic.Bool
 		q := sim.Query("B", "bs")
@@ -225,7 +226,7 @@ func TestAnOptionalKindThatIsNotServedIsAbsentAndJoins(t *testing.T) {
 }
 
 func TestAnOutageOfDiscoveryHoldsTheFirstSignalAlsoForAnOptionalKind(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		var up atomic.Bool
 		q := sim.Query("B", "bs")
 		q.Optional = true
@@ -249,7 +250,7 @@ func TestAnOutageOfDiscoveryHoldsTheFirstSignalAlsoForAnOptionalKind(t *testing.
 func TestAnOptionalKindThatStaysForbiddenIsAbsentAndHeals(t *testing.T) {
 	for _, optional := range []bool{true, false} {
 		t.Run(fmt.Sprint("optional ", optional), func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("bs", sim.Thing("z"))
 				var allowed atomic.Bool
 				s.Failing(func(_, resource string) error {
@@ -287,7 +288,7 @@ func TestWhatSomebodyHealsByHandIsThereWithinSeconds(t *testing.T) {
 		"not served":   apierrors.NewNotFound(r, ""),
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				var healed atomic.Bool
 				s.Failing(func(_, resource string) error {
 					if resource == "bs" && !healed.Load() {
@@ -307,7 +308,7 @@ func TestWhatSomebodyHealsByHandIsThereWithinSeconds(t *testing.T) {
 }
 
 func TestAQuietOwnWriteIsQuietAlsoWhenItsEventOvertakesTheAnswer(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{QuietOwnWrites: true}, sim.Query("A", "as"))
 		signals(a, second)
 		sim.NewClient(s, streams).Put("as", sim.Thing("x"), 10*second)
@@ -334,7 +335,7 @@ func TestAQuietOwnWriteIsQuietAlsoWhenItsEventOvertakesTheAnswer(t *testing.T) {
 func TestAKindThatJoinsAStreamOfOthersIsSignalled(t *testing.T) {
 	for _, failure := range []error{query.ErrNotServed, errors.New("discovery is down")} {
 		t.Run(failure.Error(), func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("bs", sim.Thing("z"))
 				watching(t, streams, collect.Options{}, sim.Query("B", "bs"))
 				var found atomic.Bool

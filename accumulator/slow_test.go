@@ -13,12 +13,13 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 	"github.com/kates-go/kates/snapshot"
 )
 
 // stuckReaders opens readers that share a stream and get stuck.
-func stuckReaders(t *testing.T, streams *stream.Set) (release chan struct{}) {
+func stuckReaders(t *testing.T, streams *streamset.Set) (release chan struct{}) {
 	release = make(chan struct{})
 	stuck := func(at *int) {
 		if *at++; *at > 1 { // past the first snapshot
@@ -52,7 +53,7 @@ func stuckReaders(t *testing.T, streams *stream.Set) (release chan struct{}) {
 // TestG2AReaderWaitsForNobodyWhoIsStuck: in the bubble's time, a step without a wait takes no
 // time.
 func TestG2AReaderWaitsForNobodyWhoIsStuck(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		release := stuckReaders(t, streams)
 		fast := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -92,7 +93,7 @@ func TestG2AReaderWaitsForNobodyWhoIsStuck(t *testing.T) {
 
 func TestG3TheHeapStaysAsItIsWhile100000EventsPassWhoNeverReads(t *testing.T) {
 	const many, slack = 100_000, 2 << 20
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		unread := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		read := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		require.True(t, signalled(read))

@@ -18,10 +18,11 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 )
 
 func TestSyncReturnsWhenTheStreamsAreAsNewAsTheServer(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"), sim.Query("B", "bs"))
 		var snap two
@@ -44,7 +45,7 @@ func TestSyncReturnsWhenTheStreamsAreAsNewAsTheServer(t *testing.T) {
 }
 
 func TestG4SyncEndsNoWriteBeforeItsEvents(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
@@ -64,7 +65,7 @@ func TestG4SyncEndsNoWriteBeforeItsEvents(t *testing.T) {
 }
 
 func TestSyncDoesNotWaitForAStreamThatHasEnded(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
 		s.Delay = func(string) time.Duration { return time.Hour }
@@ -80,7 +81,7 @@ func TestSyncDoesNotWaitForAStreamThatHasEnded(t *testing.T) {
 }
 
 func TestG5WhatSyncHasSeenIsNotTakenBackByTheEventsBefore(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		var snap one
 		synctest.Wait()
@@ -98,7 +99,7 @@ func TestG5WhatSyncHasSeenIsNotTakenBackByTheEventsBefore(t *testing.T) {
 }
 
 func TestSyncEndsWithTheEchoOfAnOwnWriteThoughItChangesNothing(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		o := sim.NewClient(s, streams)
 		watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
@@ -114,7 +115,7 @@ func TestSyncEndsWithTheEchoOfAnOwnWriteThoughItChangesNothing(t *testing.T) {
 }
 
 func TestSyncOfAnAccumulatorIsOfItsOwnStreamsAndTakesARefusalThatIsRepeatedForAnAnswer(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		watching(t, streams, collect.Options{}, sim.Query("B", "bs"))
 		var snap one
@@ -148,7 +149,7 @@ func TestSyncOfAnAccumulatorIsOfItsOwnStreamsAndTakesARefusalThatIsRepeatedForAn
 
 // The version that Sync has moved the stream to is from a list. The watch has yet to come to it.
 func TestABookmarkFromBeforeASyncIsNoLie(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()

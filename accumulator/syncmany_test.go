@@ -11,14 +11,15 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // onMany runs a test with a watch of the objects x, y and z, which are more than a page. The
 // server has a newer version, in which nothing of them has changed.
-func onMany(t *testing.T, f func(t *testing.T, s *sim.Server, streams *stream.Set, show func() []string)) {
+func onMany(t *testing.T, f func(t *testing.T, s *sim.Server, streams *streamset.Set, show func() []string)) {
 	t.Helper()
-	sim.Bubble(t, stream.Config{PageSize: 2}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{PageSize: 2}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		for _, name := range []string{"x", "y", "z"} {
 			s.Create("as", sim.Thing(name))
 		}
@@ -46,7 +47,7 @@ func ownWatch(d time.Duration) func(*sim.Watch) time.Duration {
 }
 
 func TestSyncOfManyObjectsListsOneAndReadsAShortWatch(t *testing.T) {
-	onMany(t, func(t *testing.T, s *sim.Server, streams *stream.Set, show func() []string) {
+	onMany(t, func(t *testing.T, s *sim.Server, streams *streamset.Set, show func() []string) {
 		lists, start := opened(s), time.Now()
 		require.NoError(t, streams.Sync(t.Context()))
 		assert.Equal(t, second, time.Since(start), "the short watch ends with a bookmark")
@@ -70,7 +71,7 @@ func TestSyncOfManyObjectsListsOneAndReadsAShortWatch(t *testing.T) {
 }
 
 func TestG2SyncOfManyObjectsWaitsForWhatTheShortWatchHasTold(t *testing.T) {
-	onMany(t, func(t *testing.T, s *sim.Server, streams *stream.Set, show func() []string) {
+	onMany(t, func(t *testing.T, s *sim.Server, streams *streamset.Set, show func() []string) {
 		lists, start := opened(s), time.Now()
 		s.DelayOf = ownWatch(10 * second)
 		s.Create("as", sim.Thing("w"))
@@ -84,7 +85,7 @@ func TestG2SyncOfManyObjectsWaitsForWhatTheShortWatchHasTold(t *testing.T) {
 }
 
 func TestG4SyncOfManyObjectsEndsNoWriteBeforeItsEvents(t *testing.T) {
-	onMany(t, func(t *testing.T, s *sim.Server, streams *stream.Set, show func() []string) {
+	onMany(t, func(t *testing.T, s *sim.Server, streams *streamset.Set, show func() []string) {
 		s.DelayOf = ownWatch(10 * second)
 		o := sim.NewClient(s, streams)
 		o.Put("as", sim.Thing("w"), 0)
@@ -115,7 +116,7 @@ func TestSyncListsManyObjectsWhereAShortWatchDoesNotTellAll(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onMany(t, func(t *testing.T, s *sim.Server, streams *stream.Set, show func() []string) {
+			onMany(t, func(t *testing.T, s *sim.Server, streams *streamset.Set, show func() []string) {
 				lists := opened(s)
 				s.DelayOf = ownWatch(20 * second)
 				s.Touch("as", "y", 1)
@@ -133,7 +134,7 @@ func TestSyncListsManyObjectsWhereAShortWatchDoesNotTellAll(t *testing.T) {
 }
 
 func TestAShortWatchWithAnOldBookmarkIsFollowedByAnother(t *testing.T) {
-	onMany(t, func(t *testing.T, s *sim.Server, streams *stream.Set, show func() []string) {
+	onMany(t, func(t *testing.T, s *sim.Server, streams *streamset.Set, show func() []string) {
 		lists, newest := opened(s), 0
 		s.Bookmarked = func(rev int) int {
 			defer func() { newest = rev }()

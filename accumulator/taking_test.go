@@ -17,6 +17,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 )
 
 // unseen is a step that one goroutine waits for and another takes. The race detector does not see
@@ -45,7 +46,7 @@ func TestAQueryIsReplacedWhileAnUpdateReadsWhetherItIsOptional(t *testing.T) {
 			replaced.wait()
 		}
 	}}
-	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Failing(func(_, resource string) error {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no role"))
 		})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 	"github.com/kates-go/kates/snapshot"
@@ -45,7 +46,7 @@ func replayed(t *testing.T, shown map[string]bool, all []snapshot.Difference) {
 }
 
 func TestG7G8WhatATargetOfAnotherTypeLeavesOutIsADeleteAndReported(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		for _, name := range []string{"a", "c", "d"} {
 			s.Create("as", lettered(name))
 		}
@@ -82,7 +83,7 @@ func TestG7G8WhatATargetOfAnotherTypeLeavesOutIsADeleteAndReported(t *testing.T)
 }
 
 func TestG8WhatThePredicatePanickedOverIsNotShownInATargetOfAnotherTypeEither(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("bad"))
 		s.Create("as", sim.Thing("good"))
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 	"github.com/kates-go/kates/snapshot"
@@ -36,7 +37,7 @@ func (c *counting) transform(o object.Object) error {
 
 func TestATransformRunsOncePerVersionAndOnceMoreForEachListOfIt(t *testing.T) {
 	for _, streamed := range []bool{true, false} {
-		sim.Bubble(t, stream.Config{StreamLists: streamed}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		sim.Bubble(t, stream.Config{StreamLists: streamed}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 			c := &counting{calls: map[string]int{}}
 			q := sim.Query("A", "as")
 			q.Transform = c.transform
@@ -66,7 +67,7 @@ func TestATransformRunsOncePerVersionAndOnceMoreForEachListOfIt(t *testing.T) {
 }
 
 func TestATransformDoesNotTouchWhatOthersHave(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		c := &counting{calls: map[string]int{}}
 		q := sim.Query("A", "as")
 		q.Transform = c.transform
@@ -96,7 +97,7 @@ func TestG8ATransformThatFailsLeavesOneObjectOutUntilItsNextVersion(t *testing.T
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				q := sim.Query("A", "as")
 				q.Transform = func(o object.Object) error {
 					if o.GetLabels()["bad"] == "yes" {
@@ -151,7 +152,7 @@ func TestG8ATransformThatFailsLeavesOneObjectOutUntilItsNextVersion(t *testing.T
 }
 
 func TestSelectorsJudgeWhatTheServerHasAndNotWhatATransformLeft(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q := sim.Query("A", "as")
 		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
 		q.Transform = func(o object.Object) error { o.SetLabels(nil); return nil }
@@ -174,7 +175,7 @@ func TestSelectorsJudgeWhatTheServerHasAndNotWhatATransformLeft(t *testing.T) {
 }
 
 func TestQueriesShareAStreamIfTheirTransformsAreOneFunction(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		closure := func(n int) object.Transform {
 			return func(o object.Object) error { o.SetGeneration(int64(n)); return nil }
 		}
@@ -190,7 +191,7 @@ func TestQueriesShareAStreamIfTheirTransformsAreOneFunction(t *testing.T) {
 }
 
 func TestAServerThatSaysWhenToTryAgainIsObeyedBeforeAWriteIsUnsettled(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
 		refused := 0

@@ -21,6 +21,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -118,12 +119,12 @@ func (s typedSim) WatchWithContext(ctx context.Context, o metav1.ListOptions) (w
 
 type things struct{ A []*goThing }
 
-func inTyped(t *testing.T, f func(t *testing.T, s *sim.Server, streams *stream.Set)) {
+func inTyped(t *testing.T, f func(t *testing.T, s *sim.Server, streams *streamset.Set)) {
 	typedOrShared(t, false, f)
 }
 
 // typedOrShared is inTyped; with share, a query may be served from a wider stream.
-func typedOrShared(t *testing.T, share bool, f func(t *testing.T, s *sim.Server, streams *stream.Set)) {
+func typedOrShared(t *testing.T, share bool, f func(t *testing.T, s *sim.Server, streams *streamset.Set)) {
 	for name, config := range map[string]stream.Config{"streamed": {StreamLists: true}, "paged": {PageSize: 1}} {
 		t.Run(name, func(t *testing.T) {
 			var s *sim.Server
@@ -134,7 +135,7 @@ func typedOrShared(t *testing.T, share bool, f func(t *testing.T, s *sim.Server,
 				}
 				return s.Source(r, namespace, form)
 			})
-			sim.Bubble(t, config, func(t *testing.T, fresh *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, fresh *sim.Server, streams *streamset.Set) {
 				s = fresh
 				f(t, s, streams)
 			})
@@ -158,7 +159,7 @@ func called(objects []*goThing) (all []string) {
 func TestG4OwnWritesMoveTypedObjectsInAndOutOfAQueryThoughTheWatchIsLate(t *testing.T) {
 	for name, transform := range map[string]object.Transform{"plain": nil, "transformed": func(o object.Object) error { o.(*goThing).Labels = nil; return nil }} {
 		t.Run(name, func(t *testing.T) {
-			inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			inTyped(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("a", "in", "yes"))
 				s.Create("as", sim.Thing("b", "in", "yes"))
 				q := typedQuery()
@@ -196,7 +197,7 @@ func TestG4OwnWritesMoveTypedObjectsInAndOutOfAQueryThoughTheWatchIsLate(t *test
 }
 
 func TestG8TypedObjectsThatDoNotDecodeAreLeftOutAndHealByTheirNextVersion(t *testing.T) {
-	inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	inTyped(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("listed", "bad", "yes", "in", "yes"))
 		s.Create("as", sim.Thing("good", "in", "yes"))
 		q := typedQuery()
@@ -232,7 +233,7 @@ func TestG8TypedObjectsThatDoNotDecodeAreLeftOutAndHealByTheirNextVersion(t *tes
 
 func TestWhatARelistBringsAgainIsNotHeldTwice(t *testing.T) {
 	for _, transform := range []object.Transform{nil, func(object.Object) error { return nil }} {
-		inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		inTyped(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 			s.Create("as", sim.Thing("a"))
 			q := typedQuery()
 			q.Transform = transform
@@ -260,7 +261,7 @@ func TestWhatARelistBringsAgainIsNotHeldTwice(t *testing.T) {
 func TestAnObjectIsCompactedAfterItsVersionBefore(t *testing.T) {
 	for name, transform := range map[string]object.Transform{"plain": nil, "transformed": func(object.Object) error { return nil }} {
 		t.Run(name, func(t *testing.T) {
-			inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			inTyped(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("a"))
 				s.Create("as", sim.Thing("b"))
 				q := typedQuery()
@@ -300,7 +301,7 @@ func TestAnObjectIsCompactedAfterItsVersionBefore(t *testing.T) {
 }
 
 func TestATypedQueryOfASourceThatKnowsNoTypesHasEveryObjectInvalid(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a"))
 		acc := watching(t, streams, collect.Options{}, typedQuery())
 		synctest.Wait()
@@ -312,7 +313,7 @@ func TestATypedQueryOfASourceThatKnowsNoTypesHasEveryObjectInvalid(t *testing.T)
 }
 
 func TestAPredicateJudgesTypedObjectsInTheirUntypedForm(t *testing.T) {
-	inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	inTyped(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "in", "yes"))
 		s.Create("as", sim.Thing("y"))
 		acc := watching(t, streams, collect.Options{}, typedQuery())
@@ -327,7 +328,7 @@ func TestAPredicateJudgesTypedObjectsInTheirUntypedForm(t *testing.T) {
 }
 
 func TestG8AListOfAStreamWithObjectsThatDoNotDecodeIsNotAllThereIs(t *testing.T) {
-	inTyped(t, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	inTyped(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("fine", "in", "yes"))
 		s.Create("as", sim.Thing("other", "in", "yes", "bad", "yes"))
 		watching(t, streams, collect.Options{}, typedQuery())

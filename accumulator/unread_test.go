@@ -20,6 +20,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -37,7 +38,7 @@ func TestG4AnOwnDeletionWhoseAnswerNobodyCanReadShowsWithAlternatives(t *testing
 		"made again":                    {made: true, want: []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				o := sim.Thing("a", "in", "yes")
 				if c.kept {
 					o.SetFinalizers([]string{"test/kept"})
@@ -90,7 +91,7 @@ func TestG4AnOwnDeletionWhoseAnswerNobodyCanReadShowsWithAlternatives(t *testing
 
 // TestG4AWriteOfWhichTheServerCannotBeAskedIsReported: no stream shows it before its watch does.
 func TestG4AWriteOfWhichTheServerCannotBeAskedIsReported(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a"))
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		synctest.Wait()
@@ -118,7 +119,7 @@ func TestG4AWriteOfWhichTheServerCannotBeAskedIsReported(t *testing.T) {
 // TestG4WhereAllObjectsMayNotBeListedEachStreamAsksForItself: a client may be allowed no more than
 // what its streams list.
 func TestG4WhereAllObjectsMayNotBeListedEachStreamAsksForItself(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a", "in", "yes"))
 		q := sim.Query("A", "as")
 		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
@@ -151,7 +152,7 @@ func TestG4WhereAllObjectsMayNotBeListedEachStreamAsksForItself(t *testing.T) {
 func TestG2WhatOthersHaveMadeOfAnObjectSignalsThoughAnOwnWriteFindsItFirst(t *testing.T) {
 	for name, overtaken := range map[string]bool{"before its event": false, "after its event": true} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("a"))
 				a := watching(t, streams, collect.Options{QuietOwnWrites: true}, sim.Query("A", "as"))
 				signals(a, second)

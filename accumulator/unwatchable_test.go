@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -53,7 +54,7 @@ func lacks(verb string) func(string, string) error {
 func TestG8AnOptionalKindThatTurnsOutToBeUnwatchableHoldsNothingUp(t *testing.T) {
 	for name, q := range shapesOfQueries() {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{KindPoll: time.Second}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{KindPoll: time.Second}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				var answer atomic.Pointer[error]
 				says := func(err error) { answer.Store(&err) }
 				says(errors.New("discovery is incomplete"))
@@ -95,7 +96,7 @@ func TestG8AnOptionalKindWithoutListsHoldsNothingUpWhateverDiscoverySays(t *test
 	for _, streamed := range []bool{false, true} {
 		for name, q := range shapesOfQueries() {
 			t.Run(fmt.Sprintf("%s, streamed lists: %t", name, streamed), func(t *testing.T) {
-				sim.Bubble(t, stream.Config{StreamLists: streamed}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+				sim.Bubble(t, stream.Config{StreamLists: streamed}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 					s.Create("as", sim.In("n1", "x"))
 					s.Create("bs", sim.Thing("y"))
 					s.Failing(lacks(""))
@@ -127,7 +128,7 @@ func TestG8AnOptionalKindWithoutListsHoldsNothingUpWhateverDiscoverySays(t *test
 func TestG8AKindThatIsListedAndNotWatchedIsShownAsItsListsAre(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streamed lists: %t", streamed), func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: streamed}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: streamed}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("x"))
 				s.Failing(lacks("watch"))
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))

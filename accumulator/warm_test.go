@@ -13,6 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -22,7 +23,7 @@ type process struct {
 	*sim.Server
 	files   *sim.Files
 	config  stream.Config
-	streams *stream.Set
+	streams *streamset.Set
 	a       *Accumulator
 	snap    one
 }
@@ -41,7 +42,7 @@ func (p *process) start(queries ...query.Query) {
 		config.Warm = sim.Warm(p.files)
 	}
 	config.Warm.Store = p.files
-	p.streams = stream.New(config)
+	p.streams = streamset.New(config)
 	p.a, p.snap = watching(p.T, p.streams, collect.Options{}, queries...), one{}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -28,7 +29,7 @@ type warmStep struct{ what, a, b int }
 type warmModel struct {
 	*sim.Server
 	files, older *sim.Files
-	streams      *stream.Set
+	streams      *streamset.Set
 	a            *Accumulator
 	client       sim.Client
 	own          map[object.Key]int // the version after an own write
@@ -40,7 +41,7 @@ type warmModel struct {
 func warmName(n int) string { return fmt.Sprint("x", n%5) }
 
 func (m *warmModel) start() error {
-	m.streams = stream.New(stream.Config{Source: sim.Plain(m.Source), Warm: sim.Warm(m.files), PageSize: 2})
+	m.streams = streamset.New(stream.Config{Source: sim.Plain(m.Source), Warm: sim.Warm(m.files), PageSize: 2})
 	in := sim.Query("B", "as")
 	in.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
 	var err error

@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/engine/warm/files"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -173,7 +174,7 @@ func TestG11AStoreThatHangsHoldsCloseForItsBoundOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sim.New()
 		s.Create("as", sim.Thing("a"))
-		streams := stream.New(stream.Config{Source: sim.Plain(s.Source), Warm: sim.Warm(stuck{&sim.Files{}})})
+		streams := streamset.New(stream.Config{Source: sim.Plain(s.Source), Warm: sim.Warm(stuck{&sim.Files{}})})
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 		sim.After(5 * time.Minute)
 		s.Create("as", sim.Thing("b"))

@@ -11,6 +11,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -32,7 +33,7 @@ func TestG4AWriteIsSettledByAListOfTheObjectsNamespace(t *testing.T) {
 			return source.Plain{ListerWatcherWithContext: s.Source(r, namespace, form)}
 		}}
 	}}
-	sim.Bubble(t, config, func(t *testing.T, fresh *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, fresh *sim.Server, streams *streamset.Set) {
 		s = fresh
 		q := sim.Query("A", "as")
 		// only the server can judge it

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -46,7 +47,7 @@ func (a *asked) taken() []string {
 }
 
 // judged watches things with a Signal, after the first snapshot, of x.
-func judged(t *testing.T, s *sim.Server, streams *stream.Set, o collect.Options, signal object.Signal) (*Accumulator, *one) {
+func judged(t *testing.T, s *sim.Server, streams *streamset.Set, o collect.Options, signal object.Signal) (*Accumulator, *one) {
 	t.Helper()
 	s.Create("as", sim.Thing("x", "in", "yes"))
 	q := sim.Query("A", "as")
@@ -60,7 +61,7 @@ func judged(t *testing.T, s *sim.Server, streams *stream.Set, o collect.Options,
 }
 
 func TestAChangeThatIsNotWorthASignalIsInTheNextSnapshotAllTheSame(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := &asked{}
 		acc, snap := judged(t, s, streams, collect.Options{}, a.signal)
 		plain := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
@@ -90,7 +91,7 @@ func TestAQuietChangeNeverSuppressesALoudOneOfTheSameObject(t *testing.T) {
 		"quiet, loud, quiet": {"yes", "no", "no"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				acc, _ := judged(t, s, streams, collect.Options{Pace: collect.Pace{Interval: second}}, (&asked{}).signal)
 				sim.After(10 * second)
 				for i, in := range order {
@@ -106,7 +107,7 @@ func TestAQuietChangeNeverSuppressesALoudOneOfTheSameObject(t *testing.T) {
 }
 
 func TestALoudChangeSignalsThoughOthersWereReadQuietly(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		acc, snap := judged(t, s, streams, collect.Options{}, (&asked{}).signal)
 		for i := range 3 {
 			s.Touch("as", "x", i)
@@ -120,7 +121,7 @@ func TestALoudChangeSignalsThoughOthersWereReadQuietly(t *testing.T) {
 
 func TestAfterAGapAChangeIsJudgedByWhatWasShownBefore(t *testing.T) {
 	for in, loud := range map[string]bool{"yes": false, "no": true} {
-		sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+		sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 			a := &asked{}
 			acc, _ := judged(t, s, streams, collect.Options{}, a.signal)
 			s.Mu.Lock()
@@ -143,7 +144,7 @@ func TestAfterAGapAChangeIsJudgedByWhatWasShownBefore(t *testing.T) {
 }
 
 func TestAnObjectThatWasReplacedByAnotherOfItsNameIsGoneAndNew(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		var all []string
 		acc, _ := judged(t, s, streams, collect.Options{}, func(old, current object.Object) bool {
 			all = append(all, inLabel(old)+" > "+inLabel(current))
@@ -156,7 +157,7 @@ func TestAnObjectThatWasReplacedByAnotherOfItsNameIsGoneAndNew(t *testing.T) {
 }
 
 func TestG8APanicInASignalFunctionCountsAsAChangeWorthOne(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		acc, snap := judged(t, s, streams, collect.Options{}, func(object.Object, object.Object) bool { panic("a bug") })
 		s.Touch("as", "x", 1)
 		assert.True(t, signalled(acc))
@@ -167,7 +168,7 @@ func TestG8APanicInASignalFunctionCountsAsAChangeWorthOne(t *testing.T) {
 }
 
 func TestG11ASignalFunctionMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		var acc *Accumulator
 		var seen []bool
 		signal := func(object.Object, object.Object) bool {
@@ -186,7 +187,7 @@ func TestG11ASignalFunctionMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
 }
 
 func TestG11ATransformMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		var acc *Accumulator
 		q := sim.Query("A", "as")
 		q.Transform = func(object.Object) error {
@@ -211,7 +212,7 @@ func TestG11ATransformMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
 }
 
 func TestQuietOwnWritesAreNotJudgedAndForeignOnesMeanwhileAre(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := &asked{}
 		acc, _ := judged(t, s, streams, collect.Options{QuietOwnWrites: true}, a.signal)
 		sim.NewClient(s, streams).Put("as", sim.Thing("own"), second)
@@ -238,7 +239,7 @@ func TestQuietOwnWritesAreNotJudgedAndForeignOnesMeanwhileAre(t *testing.T) {
 }
 
 func TestAnObjectThatATransformRejectsIsWorthASignal(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q := sim.Query("A", "as")
 		q.Signal = func(object.Object, object.Object) bool { return false }
 		q.Transform = func(o object.Object) error {
@@ -260,7 +261,7 @@ func TestAnObjectThatATransformRejectsIsWorthASignal(t *testing.T) {
 }
 
 func TestAChangeThatWasJudgedIsNotJudgedAgainWhenAnOwnWriteLands(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := &asked{}
 		acc, _ := judged(t, s, streams, collect.Options{}, a.signal)
 		w := streams.Begin(sim.Resource("as"), object.Key{Namespace: "ns", Name: "x"})

@@ -29,6 +29,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -65,7 +66,7 @@ func (b countedBody) Read(p []byte) (int, error) {
 
 // share is one replica's stream of a share of a resource.
 type share struct {
-	*stream.Set
+	*streamset.Set
 	resource objects.Resource
 	shard    shardrange.Shard
 	bytes    atomic.Int64
@@ -87,7 +88,7 @@ func shareOf(t *testing.T, c *cluster.Cluster, form objects.Form, s *share, conf
 	server := link.Server()
 	server.Scheme, server.StreamTyped = scheme.Scheme, config.StreamLists
 	config.Source = server.Source
-	s.Set, s.held = stream.New(config), make(map[objects.Key]string)
+	s.Set, s.held = streamset.New(config), make(map[objects.Key]string)
 	spec := objects.Spec{Form: form, Selection: objects.Selection{Shard: s.shard}}
 	s.listener, err = s.Join(s.resource, spec, stream.ListenOptions{PerKey: true, Wake: func() {}, Trouble: func() {}})
 	require.NoError(t, err)

@@ -33,6 +33,7 @@ import (
 	"github.com/kates-go/kates/internal/client/write"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/internal/loops/lease"
 )
@@ -188,7 +189,7 @@ func (s *settings) client(c *shared) *Client {
 			w.Helpers = rest.Helpers
 		}
 	}
-	c.Streams = stream.New(s.streams)
+	c.Streams = streamset.New(s.streams)
 	client := &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
 	c.observers.begin(client)
 	return client

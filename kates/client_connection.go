@@ -22,7 +22,7 @@ import (
 	"github.com/kates-go/kates/internal/client/podlogs"
 	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/client/wire"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/loops/fence"
 )
 
@@ -97,7 +97,7 @@ func (c *shared) reconnect(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	if err = c.sameCluster(ctx, next); err == nil {
-		err = c.Streams.Move(wire.Over(ctx, next), stream.Exchange{
+		err = c.Streams.Move(wire.Over(ctx, next), streamset.Exchange{
 			Do:        func() { link.Exchange(next) },
 			Elsewhere: next.Server != link.Now().Server,
 			Unlike:    next.Reach != link.Now().Reach,

@@ -14,7 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/base/watchdog"
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/collect"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 )
 
 // observers are those of a client. They do not change once the client is made.
@@ -140,7 +140,7 @@ func (o *observers) ofWatch(name string) collect.Observer {
 
 // InspectStreams is for package inspect alone. It returns the streams of a client, which know its
 // watches.
-func InspectStreams(c *Client) *stream.Set { return c.core.Streams }
+func InspectStreams(c *Client) *streamset.Set { return c.core.Streams }
 
 // InspectServer is for package inspect alone. It returns the address of the server, empty for a
 // fake.

@@ -38,7 +38,7 @@ func TestLocksAreAcquiredInTheirOrder(t *testing.T) {
 	}
 	stream.Lock()
 	v := violation(set.Lock)
-	for _, name := range []string{"internal/engine/stream.Set.mu", "internal/engine/stream.stream.mu"} {
+	for _, name := range []string{"internal/engine/streamset.Set.mu", "internal/engine/stream.Stream.mu"} {
 		if !strings.Contains(v, name) {
 			t.Errorf("%q does not name %s", v, name)
 		}
@@ -94,7 +94,7 @@ func TestNoLockIsHeldAcrossACallOut(t *testing.T) {
 	}
 	stream.Lock()
 	defer stream.Unlock()
-	if v := violation(call); !strings.Contains(v, "internal/engine/stream.stream.mu") {
+	if v := violation(call); !strings.Contains(v, "internal/engine/stream.Stream.mu") {
 		t.Errorf("a user's function was called with a lock held: %q", v)
 	}
 	if v := violation(func() { lockorder.CallOut("a list") }); !strings.Contains(v, "a list") {

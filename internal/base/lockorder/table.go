@@ -73,7 +73,7 @@ type (
 // Lock is a row of [Order].
 type Lock struct {
 	of any // the type parameter
-	// Name is folder, type and field: "internal/engine/stream.stream.mu".
+	// Name is folder, type and field: "internal/engine/stream.Stream.mu".
 	Name string
 	// Guards says what the lock is for.
 	Guards string
@@ -116,8 +116,8 @@ var Order = []Lock{
 	{Pacer{}, "internal/engine/collect.pacer.mu", "when the next signal is due"},
 	{Reads{}, "internal/engine/partition.reads.mu", "what a turn has looked up"},
 	{Sharing{}, "internal/engine/partition.sharing.mu", "which share the queries are to bring"},
-	{StreamSet{}, "internal/engine/stream.Set.mu", "the streams, their use, the journal, the users"},
-	{Stream{}, "internal/engine/stream.stream.mu", "a store, its own writes, its listeners' dirty keys"},
+	{StreamSet{}, "internal/engine/streamset.Set.mu", "the streams, their use, the journal, the users"},
+	{Stream{}, "internal/engine/stream.Stream.mu", "a store, its own writes, its listeners' dirty keys"},
 	{Reflector{}, "internal/engine/reflector.Reflector.mu", "how to end what is under way, to list again; the watch that was handed over"},
 	{FreshReference{}, "internal/engine/query.fresh.mu", "named objects whose streams have news"},
 	{Horizon{}, "internal/loops/fence.Horizon.mu", "the versions that a piece of work has written"},

@@ -16,7 +16,7 @@ import (
 	"github.com/kates-go/kates/internal/client/fake"
 	"github.com/kates-go/kates/internal/client/kinds"
 	"github.com/kates-go/kates/internal/client/wire"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 )
 
 // Core has the parts of a client that its requests need. The fields do not change. It is safe for
@@ -33,6 +33,6 @@ type Core struct {
 	Namespace    string // of objects that name none
 	FieldManager string
 	Log          logr.Logger
-	Streams      *stream.Set
+	Streams      *streamset.Set
 	Applied      applied.Memory
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kates-go/kates/internal/client/kinds"
 	"github.com/kates-go/kates/internal/client/write"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -73,7 +74,7 @@ func TestAPartOfWhichOthersHaveChangedEverythingIsNotOwned(t *testing.T) {
 }
 
 func TestAnApplyThatMetADeletionIsNotRemembered(t *testing.T) {
-	streams := stream.New(stream.Config{})
+	streams := streamset.New(stream.Config{})
 	defer streams.Close()
 	w := &applied.Wanted{Resource: objects.Resource{Storage: "configmaps"}, Key: objects.Key{Name: "x"}, Sum: "sum"}
 	for deleted, remembered := range map[bool]bool{false: true, true: false} {

@@ -16,7 +16,7 @@ import (
 	"github.com/kates-go/kates/internal/client/core"
 	"github.com/kates-go/kates/internal/client/patch"
 	"github.com/kates-go/kates/internal/engine/intake"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/loops/fence"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -158,7 +158,7 @@ func (c Writer) Do(ctx context.Context, op Operation, o *core.Subject, w Options
 // an error it is abandoned.
 func (c Writer) request(
 	ctx context.Context, op Operation, o *core.Subject, w Options, r Request,
-) (begun *stream.Write, a Reply, err error) {
+) (begun *streamset.Write, a Reply, err error) {
 	begun, answered := c.Streams.Begin(o.Resource, o.Key()), c.beginVersion(o)
 	defer answered(nil) // also if r panics, as a reactor of a fake may
 	a, err = r(o, w)
@@ -174,7 +174,7 @@ func (c Writer) request(
 }
 
 // commit makes a write that has succeeded an own write.
-func (c Writer) commit(ctx context.Context, begun *stream.Write, o *core.Subject, out intake.Outcome) {
+func (c Writer) commit(ctx context.Context, begun *streamset.Write, o *core.Subject, out intake.Outcome) {
 	if out.Key.Name == "" {
 		out.Key = o.Key()
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/kates-go/kates/internal/base/watchdog"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -54,7 +55,7 @@ type NotedOption interface {
 // Reader is what takes a collector's changes. S is what it has of each query.
 type Reader[S query.Shown] struct {
 	// User is the reader, as the streams know it: their Close closes it.
-	User stream.User
+	User streamset.User
 	// Shown makes a new S.
 	Shown func() S
 	// Invalid returns the number of objects that a snapshot leaves out. It may be called at any
@@ -121,7 +122,7 @@ type Collector[S query.Shown] struct {
 
 // New makes a collector of queries, and finds their kinds. Start starts it. If a kind cannot be
 // resolved, and its query is not optional, the error names the query.
-func New[S query.Shown](ctx context.Context, s *stream.Set, queries []query.Query, o Options, r Reader[S]) (*Collector[S], error) {
+func New[S query.Shown](ctx context.Context, s *streamset.Set, queries []query.Query, o Options, r Reader[S]) (*Collector[S], error) {
 	if err := CauseOf(ctx); err != nil {
 		return nil, err
 	}
@@ -383,7 +384,7 @@ type Watch interface {
 }
 
 // Of returns the watches of a set, in no particular order.
-func Of(s *stream.Set) (all []Watch) {
+func Of(s *streamset.Set) (all []Watch) {
 	for _, u := range s.Users() {
 		if w, ok := u.(Watch); ok {
 			all = append(all, w)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -26,7 +27,7 @@ func TestG11NoTimerIsLeftAtTheEnd(t *testing.T) {
 	for _, end := range []string{"cancel", "close"} {
 		t.Run(end, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				streams := stream.New(stream.Config{})
+				streams := streamset.New(stream.Config{})
 				defer streams.Close()
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()

@@ -4,14 +4,14 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/base/lockorder"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
 
 // rows makes rows of objects, and reports those that are left out.
 type rows struct {
-	streams *stream.Set
+	streams *streamset.Set
 	witness Witness                // Options.Witness, or nil
 	invalid func(snapshot.Invalid) // Options.Invalid, or nil
 }

@@ -10,12 +10,13 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 func TestG7ObjectsOfAQueryThatIsReplacedHaveTheKeysOfTheNewFunction(t *testing.T) {
-	abc(t, Options{}, func(t *testing.T, _ *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{}, func(t *testing.T, _ *sim.Server, _ *streamset.Set, p *Partitions) {
 		q := keyed("A", "as")
 		q.Key = func(o object.Object) []string {
 			switch o.GetName() {
@@ -37,7 +38,7 @@ func TestG7ObjectsOfAQueryThatIsReplacedHaveTheKeysOfTheNewFunction(t *testing.T
 }
 
 func TestG7WhatARemovedQueryHadLeavesWithItsDeletions(t *testing.T) {
-	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		require.NoError(t, p.Remove(t.Context(), "B"))
 		next := turn(t, p)
 		assert.Equal(t, "a", next.Key)
@@ -59,7 +60,7 @@ func TestTheKeysOfAMapAreSpelledAsTheNewQuerySpansNamespaces(t *testing.T) {
 	type spelled struct {
 		A map[string]*unstructured.Unstructured
 	}
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "k", "a"))
 		q := keyed("A", "as")
 		q.Namespace = "ns"

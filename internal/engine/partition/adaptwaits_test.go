@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -27,7 +27,7 @@ func slow(s *sim.Server, r string) {
 // TestAChangeThatCannotStandAloneWaitsForTheOneThatMakesItFit: keys move from one query to
 // another.
 func TestAChangeThatCannotStandAloneWaitsForTheOneThatMakesItFit(t *testing.T) {
-	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		s.Create("cs", sim.Thing("n", "k", "a"))
 		slow(s, "cs")
 		require.NoError(t, p.Replace(t.Context(), keyed("B", "cs")))
@@ -44,7 +44,7 @@ func TestAChangeThatCannotStandAloneWaitsForTheOneThatMakesItFit(t *testing.T) {
 
 // TestTheLastQueryWithKeysThatIsShownIsNotRemoved: another one only waits to be shown.
 func TestTheLastQueryWithKeysThatIsShownIsNotRemoved(t *testing.T) {
-	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		s.Create("cs", sim.Thing("n", "k", "a"))
 		s.Create("cs", sim.Thing("m", "k", "b"))
 		slow(s, "cs")

@@ -10,6 +10,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -18,7 +19,7 @@ import (
 // bubble fails if it stays open.
 func TestG11ChangedIsClosedThoughTheContextEndsDuringStart(t *testing.T) {
 	for n := range 3000 {
-		sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, _ *sim.Server, streams *stream.Set) {
+		sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, _ *sim.Server, streams *streamset.Set) {
 			ctx, cancel := context.WithCancel(t.Context())
 			q := sim.Query("B", "bs")
 			q.Resolve = func(context.Context) (object.Resource, error) {

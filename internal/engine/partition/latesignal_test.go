@@ -11,6 +11,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -30,7 +31,7 @@ func TestG2AKeyHasATurnForWhatTurnsOutToBeWorthItThoughTheObjectHasMovedOnQuietl
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				for name, key := range map[string]string{"x": "a", "y": "a", "z": "b"} {
 					s.Create("as", sim.Thing(name, "k", key))
 				}
@@ -54,7 +55,7 @@ func TestG2AKeyHasATurnForWhatTurnsOutToBeWorthItThoughTheObjectHasMovedOnQuietl
 func TestG2AKeyHasATurnForWhatItHasReadThatTurnsOutToBeWorthItThoughItHasChangedQuietlySince(t *testing.T) {
 	for _, ends := range []string{"first", "between", "last"} {
 		t.Run(ends, func(t *testing.T) {
-			looking(t, Options{Options: collect.Options{QuietOwnWrites: true}}, func(t *testing.T, s *sim.Server, streams *stream.Set, p *Partitions) {
+			looking(t, Options{Options: collect.Options{QuietOwnWrites: true}}, func(t *testing.T, s *sim.Server, streams *streamset.Set, p *Partitions) {
 				labelled := func(l string) *unstructured.Unstructured { return sim.Thing("there", "l", l) }
 				s.Create("ls", labelled("read"))
 				assert.Empty(t, keysOfTurns(t, p, nil))
@@ -88,7 +89,7 @@ func TestG2AKeyHasATurnForWhatItHasReadThatTurnsOutToBeWorthItThoughItHasChanged
 // A stream that has given own writes up lists again, and everything is news: which changes were
 // worth a signal is no longer known.
 func TestG2AKeyHasATurnForWhatTurnsOutToBeWorthItThoughAListComesBeforeThat(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 2}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true, PendingMax: 2}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		for name, key := range map[string]string{"x": "a", "y": "a", "z": "b"} {
 			s.Create("as", sim.Thing(name, "k", key))
 		}
@@ -110,7 +111,7 @@ func TestG2AKeyHasATurnForWhatTurnsOutToBeWorthItThoughAListComesBeforeThat(t *t
 }
 
 func TestG6WhatIsHushedIsForgottenWhenItsKeyHasATurnOrIsGone(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "k", "a"))
 		p := partitioned(t, streams, Options{Options: collect.Options{QuietOwnWrites: true}}, keyed("A", "as"))
 		require.Equal(t, []string{"a: x / "}, turns(t, p))

@@ -9,6 +9,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -19,7 +20,7 @@ func benchPartitions(tb testing.TB, n int, pace collect.Pace) (*sim.Server, *Par
 	for i := range n {
 		s.Create("as", sim.Thing(fmt.Sprint("o", i), "k", fmt.Sprint("k", i)))
 	}
-	streams := stream.New(stream.Config{Source: sim.Plain(s.Source), StreamLists: true})
+	streams := streamset.New(stream.Config{Source: sim.Plain(s.Source), StreamLists: true})
 	tb.Cleanup(streams.Close)
 	p, err := Start(context.Background(), streams, reflect.TypeFor[one](), []query.Query{keyed("A", "as")}, Options{Options: collect.Options{Pace: pace}})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/loops/attempts"
 )
 
@@ -67,7 +67,7 @@ type readersTurn struct {
 // resolved, and its query is not optional, the error names the query. Start also returns an error
 // if the type does not suit the queries, no query has a key function, or the backoff is invalid.
 // After an error nothing runs.
-func Start(ctx context.Context, s *stream.Set, t reflect.Type, queries []query.Query, o Options) (*Partitions, error) {
+func Start(ctx context.Context, s *streamset.Set, t reflect.Type, queries []query.Query, o Options) (*Partitions, error) {
 	if o.Backoff == (attempts.Backoff{}) {
 		o.Backoff = attempts.Default
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -43,7 +44,7 @@ func keyed(name, resource string) query.Query {
 	return q
 }
 
-func partitioned(t *testing.T, streams *stream.Set, o Options, queries ...query.Query) *Partitions {
+func partitioned(t *testing.T, streams *streamset.Set, o Options, queries ...query.Query) *Partitions {
 	t.Helper()
 	p, err := Start(t.Context(), streams, reflect.TypeFor[two](), queries, o)
 	require.NoError(t, err)
@@ -93,8 +94,8 @@ func text(t *Turn) string {
 
 // abc runs a test on partitions a and b after their first turns: x and y in a, y in b, and c, of
 // another kind, in both.
-func abc(t *testing.T, o Options, f func(t *testing.T, s *sim.Server, streams *stream.Set, p *Partitions)) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+func abc(t *testing.T, o Options, f func(t *testing.T, s *sim.Server, streams *streamset.Set, p *Partitions)) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "k", "a"))
 		s.Create("as", sim.Thing("y", "k", "a.b"))
 		s.Create("as", sim.Thing("none"))
@@ -108,7 +109,7 @@ func abc(t *testing.T, o Options, f func(t *testing.T, s *sim.Server, streams *s
 func TestG1NoTurnBeforeAllQueriesAreComplete(t *testing.T) {
 	for name, config := range sim.Ways {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("x", "k", "a"))
 				s.Create("bs", sim.Thing("y", "k", "a"))
 				s.ListDelay = func(resource string) time.Duration {
@@ -131,7 +132,7 @@ func TestG1NoTurnBeforeAllQueriesAreComplete(t *testing.T) {
 }
 
 func TestAnObjectThatMovesActivatesBothKeysAndNoOther(t *testing.T) {
-	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		s.Create("as", sim.Thing("z", "k", "c"))
 		assert.Equal(t, []string{"c: z / c"}, turns(t, p))
 		s.Relabel("x", "k", "b")
@@ -151,7 +152,7 @@ func TestAnObjectThatMovesActivatesBothKeysAndNoOther(t *testing.T) {
 }
 
 func TestToActivateAnEmptyListOfKeysIsToActivateNone(t *testing.T) {
-	abc(t, Options{}, func(t *testing.T, _ *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{}, func(t *testing.T, _ *sim.Server, _ *streamset.Set, p *Partitions) {
 		p.Trigger()
 		p.Trigger([]string(nil)...)
 		assert.Empty(t, turns(t, p))
@@ -161,7 +162,7 @@ func TestToActivateAnEmptyListOfKeysIsToActivateNone(t *testing.T) {
 }
 
 func TestG6AnEmptiedPartitionIsHandedOutOnceMoreEmptyUntilThatIsDoneAndThenForgotten(t *testing.T) {
-	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		s.Remove("as", "y")
 		assert.Equal(t, []string{"a: x / c"}, turns(t, p)[:1])
 		assert.Equal(t, []string{"a"}, p.Keys())
@@ -190,7 +191,7 @@ func TestG6AnEmptiedPartitionIsHandedOutOnceMoreEmptyUntilThatIsDoneAndThenForgo
 }
 
 func TestG7WhatCameAndWentUnseenIsNoTurn(t *testing.T) {
-	abc(t, Options{Options: collect.Options{Pace: collect.Pace{Interval: second}}}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{Options: collect.Options{Pace: collect.Pace{Interval: second}}}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		s.Create("as", sim.Thing("z", "k", "a"))
 		s.Create("as", sim.Thing("v", "k", "new"))
 		assert.Nil(t, turn(t, p), "not before the signal, and yet taken in")
@@ -206,7 +207,7 @@ func TestG7WhatCameAndWentUnseenIsNoTurn(t *testing.T) {
 func TestG10ARefreshConvertsWhatChangedAndKeepsAllPointersOfTheRest(t *testing.T) {
 	shown := 0
 	o := Options{Options: collect.Options{Witness: sim.Witness(func() { shown++ })}}
-	abc(t, o, func(t *testing.T, s *sim.Server, streams *stream.Set, p *Partitions) {
+	abc(t, o, func(t *testing.T, s *sim.Server, streams *streamset.Set, p *Partitions) {
 		p.TriggerAll()
 		a := turn(t, p)
 		b := turn(t, p)
@@ -236,7 +237,7 @@ func TestG10ARefreshConvertsWhatChangedAndKeepsAllPointersOfTheRest(t *testing.T
 // TestG10ATurnCostsNothingForObjectsOfOtherPartitions measures the allocated memory: a slice of
 // all objects would take 40 kB.
 func TestG10ATurnCostsNothingForObjectsOfOtherPartitions(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		for i := range 5_000 {
 			s.Create("as", sim.Thing(fmt.Sprint("o", i), "k", fmt.Sprint("k", i/5)))
 		}

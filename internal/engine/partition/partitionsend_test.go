@@ -14,6 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -33,7 +34,7 @@ func TestG11CloseWaitsForEveryGoroutineOfPartitionsAlsoWhereKeysRestAndAreDeboun
 	for range 100 { // a goroutine that nobody waits for is late some times
 		s := sim.New()
 		s.Create("as", sim.Thing("x", "k", "a"))
-		streams := stream.New(stream.Config{Source: sim.Plain(s.Source), StreamLists: true})
+		streams := streamset.New(stream.Config{Source: sim.Plain(s.Source), StreamLists: true})
 		o := Options{Options: collect.Options{Pace: collect.Pace{Quiet: time.Hour}}}
 		p, err := Start(context.Background(), streams, reflect.TypeFor[one](), []query.Query{keyed("A", "as")}, o)
 		require.NoError(t, err)

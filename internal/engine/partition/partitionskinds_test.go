@@ -16,6 +16,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -33,7 +34,7 @@ func inSpaces(t *testing.T, q query.Query) query.Query {
 }
 
 func TestG7WhatLeftAndIsBackUnseenIsNoTurn(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		team := func(namespace, team string) { s.Create("namespaces", sim.In("", namespace, "team", team)) }
 		team("n1", "a")
 		team("n2", "b")
@@ -63,7 +64,7 @@ func TestG7WhatLeftAndIsBackUnseenIsNoTurn(t *testing.T) {
 }
 
 func TestG6WhatMovesBackAndForthWhileATurnIsUnderWayIsTheDifferenceOfTheNext(t *testing.T) {
-	abc(t, Options{Backoff: partBackoff}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{Backoff: partBackoff}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		s.Touch("as", "x", 1)
 		held := turn(t, p)
 		require.Equal(t, "a", held.Key)
@@ -112,11 +113,11 @@ type appearing struct {
 	served, namespaced atomic.Bool
 }
 
-func appears(t *testing.T, resource string, f func(t *testing.T, s *sim.Server, streams *stream.Set, kind *appearing)) {
+func appears(t *testing.T, resource string, f func(t *testing.T, s *sim.Server, streams *streamset.Set, kind *appearing)) {
 	kind := &appearing{resource: resource}
 	kind.namespaced.Store(true)
 	config := stream.Config{StreamLists: true, KindPoll: time.Minute, Gone: func(context.Context, object.Resource, string, error) bool { return !kind.served.Load() }}
-	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		kind.s = s
 		kind.serve(false)
 		f(t, s, streams, kind)
@@ -143,7 +144,7 @@ func (k *appearing) serve(yes bool) {
 }
 
 func TestG7G8AnOptionalKindThatAppearsAndGoesActivatesAllAndEmptiesWhatHasNothingElse(t *testing.T) {
-	appears(t, "bs", func(t *testing.T, s *sim.Server, streams *stream.Set, kind *appearing) {
+	appears(t, "bs", func(t *testing.T, s *sim.Server, streams *streamset.Set, kind *appearing) {
 		s.Create("as", sim.Thing("x", "k", "a"))
 		p := partitioned(t, streams, Options{Backoff: partBackoff}, keyed("A", "as"), kind.query(keyed("B", "bs")))
 		held := turn(t, p)
@@ -181,7 +182,7 @@ func TestG7G8AnOptionalKindThatAppearsAndGoesActivatesAllAndEmptiesWhatHasNothin
 }
 
 func TestG8ALookupOfAnOptionalKindTellsAllThatItAppearsOrGoes(t *testing.T) {
-	appears(t, "ls", func(t *testing.T, s *sim.Server, streams *stream.Set, kind *appearing) {
+	appears(t, "ls", func(t *testing.T, s *sim.Server, streams *streamset.Set, kind *appearing) {
 		s.Create("as", sim.Thing("x", "k", "a"))
 		s.Create("as", sim.Thing("y", "k", "b"))
 		s.Create("ls", sim.Thing("there"))

@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/loops/attempts"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
@@ -91,7 +92,7 @@ func runPartScript(s partScript, taken func()) error {
 	m := &partModel{script: s, keys: map[string]*partTruth{}, shown: map[string]object.Object{}}
 	m.resources, m.names, m.written = partResources, partNames, map[storedKey]int{}
 	m.Server = sim.New()
-	m.Streams = stream.New(stream.Config{Source: sim.Plain(m.Source), StreamLists: true, Points: m.gates.Reached})
+	m.Streams = streamset.New(stream.Config{Source: sim.Plain(m.Source), StreamLists: true, Points: m.gates.Reached})
 	defer m.end()
 	var queries []query.Query
 	for i, resource := range partResources {

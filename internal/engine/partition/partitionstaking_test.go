@@ -14,6 +14,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -21,7 +22,7 @@ import (
 func TestG4AKeyThatIsActivatedWhileAnotherWorkerTakesThingsInHasWhatWasWrittenBefore(t *testing.T) {
 	for _, quiet := range []bool{true, false} {
 		t.Run(fmt.Sprint("quiet ", quiet), func(t *testing.T) {
-			abc(t, Options{}, func(t *testing.T, s *sim.Server, streams *stream.Set, _ *Partitions) {
+			abc(t, Options{}, func(t *testing.T, s *sim.Server, streams *streamset.Set, _ *Partitions) {
 				meanwhile := func() {}
 				q := keyed("A", "as")
 				q.Key = func(o object.Object) []string {
@@ -47,7 +48,7 @@ func TestG4AKeyThatIsActivatedWhileAnotherWorkerTakesThingsInHasWhatWasWrittenBe
 }
 
 func TestG4ATurnHasWhatTheTurnOfAnotherKeyWroteThatEndedWhileThingsWereTakenIn(t *testing.T) {
-	abc(t, Options{}, func(t *testing.T, s *sim.Server, streams *stream.Set, _ *Partitions) {
+	abc(t, Options{}, func(t *testing.T, s *sim.Server, streams *streamset.Set, _ *Partitions) {
 		meanwhile := func() {}
 		q := keyed("A", "as")
 		q.Key = func(o object.Object) []string {
@@ -71,7 +72,7 @@ func TestG4ATurnHasWhatTheTurnOfAnotherKeyWroteThatEndedWhileThingsWereTakenIn(t
 }
 
 func TestG4AKeyThatGoesOnWithAnObjectOfAnotherFieldIsStillDue(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		p, err := Start(t.Context(), streams, reflect.TypeFor[three](), []query.Query{keyed("A", "as"), keyed("B", "bs"), sim.Query("C", "cs")},
 			Options{Options: collect.Options{QuietOwnWrites: true}})
 		require.NoError(t, err)
@@ -93,7 +94,7 @@ func TestG4AKeyThatGoesOnWithAnObjectOfAnotherFieldIsStillDue(t *testing.T) {
 
 // For the race detector: the inputs of a turn have changed when it ends.
 func TestG11TurnsThatEndWhileKeysAreDebouncedAndThingsAreTakenInDoNotRace(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		for _, k := range []string{"a", "b", "c", "d"} {
 			s.Create("as", sim.Thing("x"+k, "k", k))
 		}
@@ -129,7 +130,7 @@ func TestG11TurnsThatEndWhileKeysAreDebouncedAndThingsAreTakenInDoNotRace(t *tes
 // The key's object is worth no signal, and the change of the object for all keys is taken in
 // before it: when that is placed, there is no such partition yet.
 func TestG2AKeyThatComesQuietlyHasATurnForWhatHasChangedForAll(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		p := partitioned(t, streams, Options{Options: collect.Options{QuietOwnWrites: true}},
 			sim.Query("A", "as"), keyed("B", "bs"))
 		require.Nil(t, turn(t, p))
@@ -151,7 +152,7 @@ func TestG2AKeyThatComesQuietlyWhileThingsAreTakenHasATurnForWhatChangesForAllAf
 			}
 		}
 	}}
-	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, config, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		p := partitioned(t, streams, Options{Options: collect.Options{QuietOwnWrites: true}}, keyed("A", "as"), sim.Query("B", "bs"))
 		require.Nil(t, turn(t, p))
 		meanwhile = func() {
@@ -168,7 +169,7 @@ func TestG2AKeyThatComesQuietlyWhileThingsAreTakenHasATurnForWhatChangesForAllAf
 // The change for all keys comes while an own write of its object is under way. Whether it is worth
 // a signal is known when that is answered.
 func TestG2AKeyThatCameQuietlyHasATurnForWhatTurnsOutToBeWorthIt(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		p := partitioned(t, streams, Options{Options: collect.Options{QuietOwnWrites: true}}, keyed("A", "as"), sim.Query("B", "bs"))
 		require.Nil(t, turn(t, p))
 		sim.NewClient(s, streams).Put("as", sim.Thing("y", "k", "a"), 0)
@@ -195,7 +196,7 @@ func TestG2AKeyThatCameQuietlyHasATurnForADeletionThatTurnsOutToBeWorthIt(t *tes
 		"given a single key": {keyed("B", "bs"), func(s *sim.Server) { s.Create("bs", sim.Thing("c", "k", "b")) }, []string{"a: y / ", "b:  / c"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("bs", sim.Thing("c", "k", "every"))
 				p := partitioned(t, streams, Options{Options: collect.Options{QuietOwnWrites: true}}, keyed("A", "as"), c.query)
 				require.Nil(t, turn(t, p))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -26,7 +27,7 @@ func inBacklog(t *testing.T, f func(t *testing.T, s *sim.Server, p *Partitions, 
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				for i := range 1000 {
 					s.Create("as", sim.Thing(fmt.Sprintf("x%03d", i), "k", fmt.Sprintf("k%03d", i)))
 				}

@@ -16,14 +16,15 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 // looking runs a test on partitions a and b, with an object each. Their first turns have read
 // nothing.
-func looking(t *testing.T, o Options, f func(t *testing.T, s *sim.Server, streams *stream.Set, p *Partitions)) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+func looking(t *testing.T, o Options, f func(t *testing.T, s *sim.Server, streams *streamset.Set, p *Partitions)) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "k", "a"))
 		s.Create("as", sim.Thing("y", "k", "b"))
 		s.Create("ls", sim.Thing("there"))
@@ -69,7 +70,7 @@ func reading(key, name string) func(*Turn) {
 }
 
 func TestAPartitionIsActivatedByWhatItHasReadAbsenceIncluded(t *testing.T) {
-	looking(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	looking(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		p.Trigger("a")
 		keysOfTurns(t, p, reading("a", "missing"))
 		s.Touch("ls", "there", 1)
@@ -86,7 +87,7 @@ func TestAPartitionIsActivatedByWhatItHasReadAbsenceIncluded(t *testing.T) {
 }
 
 func TestAPartitionIsActivatedByWhatStartsOrCeasesToBeSelected(t *testing.T) {
-	looking(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	looking(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		selecting := func(t *Turn) {
 			if _, list := lookupOf(t); t.Key == "b" {
 				list("in=yes")
@@ -113,7 +114,7 @@ func TestAPartitionIsActivatedByWhatStartsOrCeasesToBeSelected(t *testing.T) {
 func TestG2WhatChangesAfterItWasReadInATurnActivatesTheKeyAgain(t *testing.T) {
 	for _, when := range []string{"taken in during the turn", "taken in after it", "before it is read", "by an own write"} {
 		t.Run(when, func(t *testing.T) {
-			looking(t, Options{}, func(t *testing.T, s *sim.Server, streams *stream.Set, p *Partitions) {
+			looking(t, Options{}, func(t *testing.T, s *sim.Server, streams *streamset.Set, p *Partitions) {
 				p.Trigger("a")
 				held := turn(t, p)
 				get, _ := lookupOf(held)
@@ -139,7 +140,7 @@ func TestG2WhatChangesAfterItWasReadInATurnActivatesTheKeyAgain(t *testing.T) {
 }
 
 func TestAWorkerThatWaitsIsWokenForWhatATurnThatEndsHasRead(t *testing.T) {
-	looking(t, Options{Options: collect.Options{Pace: collect.Pace{Interval: second}}}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	looking(t, Options{Options: collect.Options{Pace: collect.Pace{Interval: second}}}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		p.Trigger("a")
 		held := turn(t, p)
 		got := make(chan *Turn, 1)
@@ -163,7 +164,7 @@ func TestAWorkerThatWaitsIsWokenForWhatATurnThatEndsHasRead(t *testing.T) {
 }
 
 func TestReadsOfATurnThatFailedCountAndThoseAfterItsEndAreNotRecorded(t *testing.T) {
-	looking(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	looking(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		p.Trigger("a")
 		first := turn(t, p)
 		get, list := lookupOf(first)
@@ -191,7 +192,7 @@ func TestReadsOfATurnThatFailedCountAndThoseAfterItsEndAreNotRecorded(t *testing
 }
 
 func TestG4QuietOwnWritesOfWhatWasReadActivateNothing(t *testing.T) {
-	looking(t, Options{Options: collect.Options{QuietOwnWrites: true}}, func(t *testing.T, s *sim.Server, streams *stream.Set, p *Partitions) {
+	looking(t, Options{Options: collect.Options{QuietOwnWrites: true}}, func(t *testing.T, s *sim.Server, streams *streamset.Set, p *Partitions) {
 		p.Trigger("a")
 		held := turn(t, p)
 		get, _ := lookupOf(held)
@@ -211,7 +212,7 @@ func TestG4QuietOwnWritesOfWhatWasReadActivateNothing(t *testing.T) {
 }
 
 func TestG6APartitionThatIsGoneDropsItsReads(t *testing.T) {
-	looking(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	looking(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		p.Trigger("a")
 		keysOfTurns(t, p, func(t *Turn) {
 			get, list := lookupOf(t)
@@ -236,7 +237,7 @@ func TestG6APartitionThatIsGoneDropsItsReads(t *testing.T) {
 }
 
 func TestAKeyFunctionOfWhatIsLookedUpIsAnError(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *streamset.Set) {
 		_, err := Start(t.Context(), streams, reflect.TypeFor[referring](), []query.Query{keyed("A", "as"), keyed("L", "ls")}, Options{})
 		assert.ErrorContains(t, err, `query "L": it has a key function, but what is looked up belongs to no partition`)
 	})
@@ -245,7 +246,7 @@ func TestAKeyFunctionOfWhatIsLookedUpIsAnError(t *testing.T) {
 // TestAChangeOfWhatIsLookedUpCostsNothingForPartitionsThatHaveNotReadIt counts the shares that a
 // change touches.
 func TestAChangeOfWhatIsLookedUpCostsNothingForPartitionsThatHaveNotReadIt(t *testing.T) {
-	looking(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	looking(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		for i := range 200 {
 			s.Create("as", sim.Thing(fmt.Sprint("o", i), "k", fmt.Sprint("k", i)))
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -82,7 +83,7 @@ func runReadScript(s sim.Script, pace time.Duration, taken func()) error {
 	m := &readModel{keys: map[string]*readTruth{}, seen: map[storedKey]int{}}
 	m.resources, m.names, m.written = []string{"as", "ls"}, []string{"x", "y", "z"}, map[storedKey]int{}
 	m.Server = sim.New()
-	m.Streams = stream.New(stream.Config{Source: sim.Plain(m.Source), StreamLists: s.Stream, Points: m.gates.Reached})
+	m.Streams = streamset.New(stream.Config{Source: sim.Plain(m.Source), StreamLists: s.Stream, Points: m.gates.Reached})
 	defer m.end()
 	var err error
 	m.p, err = Start(context.Background(), m.Streams, reflect.TypeFor[referring](), referringQueries(), Options{

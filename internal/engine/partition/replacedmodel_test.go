@@ -18,6 +18,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -57,7 +58,7 @@ func TestModelG1G7NoTurnHasSomeOfTheNewAndSomeOfTheOldQueries(t *testing.T) {
 
 func runReplaced(steps []sim.Step, taken func()) error {
 	m := &replacedModel{Server: sim.New(), last: map[string]map[string]string{}, was: map[string]bool{}, third: true}
-	streams := stream.New(stream.Config{Source: sim.Plain(m.Source), StreamLists: true})
+	streams := streamset.New(stream.Config{Source: sim.Plain(m.Source), StreamLists: true})
 	defer streams.Close()
 	queries := append(m.queries(sim.Step{}), sim.Query("C", "cs"))
 	var err error

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -22,7 +23,7 @@ func relisted(s *sim.Server) {
 }
 
 func TestG6AnObjectGoesToTheKeysThatAListOfTheSameVersionGivesIt(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		q := sim.Query("A", "as")
 		q.Key = func(o object.Object) []string { return []string{fmt.Sprint("schema-", sim.SchemaOf(o))} }
@@ -45,7 +46,7 @@ func TestG6AnObjectGoesToTheKeysThatAListOfTheSameVersionGivesIt(t *testing.T) {
 }
 
 func TestG6APartitionIsActivatedWhereAListShowsWhatItHasReadOtherwise(t *testing.T) {
-	looking(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	looking(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		s.Touch("as", "x", 1)
 		require.Equal(t, []string{"a"}, keysOfTurns(t, p, reading("a", "there")))
 		relisted(s)

@@ -11,6 +11,7 @@ import (
 	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -48,8 +49,8 @@ func takeShare(t *testing.T, p *Partitions, names ...string) {
 }
 
 // inShares runs a test on partitions of three namespaces, whose queries bring none of them yet.
-func inShares(t *testing.T, f func(t *testing.T, s *sim.Server, streams *stream.Set, p *Partitions)) {
-	sim.Bubble(t, stream.Config{StreamLists: true, Share: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+func inShares(t *testing.T, f func(t *testing.T, s *sim.Server, streams *streamset.Set, p *Partitions)) {
+	sim.Bubble(t, stream.Config{StreamLists: true, Share: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		for i := range 3 {
 			s.Create("as", sim.In(fmt.Sprint("n", i), "x"))
 			s.Create("bs", sim.In(fmt.Sprint("n", i), "y"))
@@ -63,7 +64,7 @@ func inShares(t *testing.T, f func(t *testing.T, s *sim.Server, streams *stream.
 // TestG1AShareHasAllObjectsOfItsKeysAndNoOthers: what a replica gains has turns with all of their
 // objects, what it keeps has none, and what it loses takes no memory.
 func TestG1AShareHasAllObjectsOfItsKeysAndNoOthers(t *testing.T) {
-	inShares(t, func(t *testing.T, s *sim.Server, streams *stream.Set, p *Partitions) {
+	inShares(t, func(t *testing.T, s *sim.Server, streams *streamset.Set, p *Partitions) {
 		takeShare(t, p, "n0", "n1")
 		assert.Equal(t, []string{"n0: x / y", "n1: x / y"}, turns(t, p))
 		takeShare(t, p, "n1", "n2")
@@ -91,7 +92,7 @@ func TestG1AShareHasAllObjectsOfItsKeysAndNoOthers(t *testing.T) {
 // TestG10WhatStaysInAShareIsTheSamePointerInBothStreams, so that a change of the share takes no
 // memory for it.
 func TestG10WhatStaysInAShareIsTheSamePointerInBothStreams(t *testing.T) {
-	inShares(t, func(t *testing.T, _ *sim.Server, _ *stream.Set, p *Partitions) {
+	inShares(t, func(t *testing.T, _ *sim.Server, _ *streamset.Set, p *Partitions) {
 		takeShare(t, p, "n0", "n1")
 		require.Len(t, turns(t, p), 2)
 		key := object.Key{Namespace: "n1", Name: "x"}
@@ -106,7 +107,7 @@ func TestG10WhatStaysInAShareIsTheSamePointerInBothStreams(t *testing.T) {
 
 // TestAQueryThatOthersNameStaysWhole: what is named may be in another share.
 func TestAQueryThatOthersNameStaysWhole(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		naming, named := spaced("A", "as"), spaced("B", "bs")
 		named.Refs = []query.Ref{{Query: "A", Names: func(o object.Object) ([]object.Key, error) {
 			return []object.Key{{Namespace: "n1", Name: o.GetName()}}, nil

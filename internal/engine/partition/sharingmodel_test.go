@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/internal/test/suite/sim"
@@ -54,7 +55,7 @@ func TestModelG1G4G7APartitionOfAShareIsThatOfTheServerWhileSharesChange(t *test
 
 func runShared(steps []sim.Step, taken func()) error {
 	server := sim.New()
-	streams := stream.New(stream.Config{Source: sim.Plain(server.Source), StreamLists: len(steps)%2 == 0, Share: true})
+	streams := streamset.New(stream.Config{Source: sim.Plain(server.Source), StreamLists: len(steps)%2 == 0, Share: true})
 	defer streams.Close()
 	m := &sharedModel{Client: sim.NewClient(server, streams), last: map[string]map[string]string{}}
 	switch len(steps) % 3 {

@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kates-go/kates/internal/engine/collect"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
 func TestATurnThatIsToComeAgainRestsForSoLongAndCountsAsAnAttempt(t *testing.T) {
-	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		s.Touch("as", "x", 1)
 		first := turn(t, p)
 		require.Equal(t, "a", first.Key)
@@ -44,7 +44,7 @@ func TestATurnThatIsToComeAgainRestsForSoLongAndCountsAsAnAttempt(t *testing.T) 
 }
 
 func TestAKeyThatIsGoneCanBeKeptAndIsForgottenByItsNextTurn(t *testing.T) {
-	abc(t, Options{Lasting: true}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{Lasting: true}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		s.Remove("as", "x")
 		s.Relabel("y", "k", "b")
 		gone := turn(t, p)
@@ -61,7 +61,7 @@ func TestAKeyThatIsGoneCanBeKeptAndIsForgottenByItsNextTurn(t *testing.T) {
 }
 
 func TestOnlyIsTheFieldWithWhatPassesAndTheVerySameIfAllDo(t *testing.T) {
-	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		s.Touch("as", "x", 1)
 		now := turn(t, p)
 		snap := now.Snapshot.(*two)
@@ -81,7 +81,7 @@ func TestOnlyIsTheFieldWithWhatPassesAndTheVerySameIfAllDo(t *testing.T) {
 
 func TestEachKeyIsHeldBackUntilItIsQuietAndAFollowerHearsOfItsChangesAllTheSame(t *testing.T) {
 	pace := collect.Pace{Quiet: 10 * second, QuietMax: 25 * second}
-	abc(t, Options{Options: collect.Options{Pace: pace}}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{Options: collect.Options{Pace: pace}}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		changed := p.Changed()
 		s.Touch("as", "x", 1)
 		synctest.Wait()

@@ -18,6 +18,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 	"github.com/kates-go/kates/snapshot"
@@ -26,7 +27,7 @@ import (
 func TestG4AnOwnWriteIsInTheNextTurnAndActivatesItsKeysUnlessItIsQuiet(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		t.Run(fmt.Sprint("quiet ", quiet), func(t *testing.T) {
-			abc(t, Options{Options: collect.Options{QuietOwnWrites: quiet}}, func(t *testing.T, s *sim.Server, streams *stream.Set, p *Partitions) {
+			abc(t, Options{Options: collect.Options{QuietOwnWrites: quiet}}, func(t *testing.T, s *sim.Server, streams *streamset.Set, p *Partitions) {
 				s.Mu.Lock()
 				s.Delay = func(string) time.Duration { return time.Minute }
 				s.Mu.Unlock()
@@ -55,7 +56,7 @@ func TestG4AnOwnWriteIsInTheNextTurnAndActivatesItsKeysUnlessItIsQuiet(t *testin
 }
 
 func TestG4AKeyWhoseTurnEndsWhileAnotherWorkerTakesThingsInHasItsOwnWritesInTheNextOne(t *testing.T) {
-	abc(t, Options{}, func(t *testing.T, s *sim.Server, streams *stream.Set, _ *Partitions) {
+	abc(t, Options{}, func(t *testing.T, s *sim.Server, streams *streamset.Set, _ *Partitions) {
 		meanwhile := func() {}
 		q := keyed("A", "as")
 		q.Key = func(o object.Object) []string {
@@ -79,7 +80,7 @@ func TestG4AKeyWhoseTurnEndsWhileAnotherWorkerTakesThingsInHasItsOwnWritesInTheN
 }
 
 func TestG10WhatPointsIntoASliceOfATurnIsShared(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		type values struct{ A []unstructured.Unstructured }
 		for _, u := range []*unstructured.Unstructured{sim.Thing("x", "k", "a"), sim.Thing("y", "k", "every"), sim.Thing("z", "k", "b")} {
 			s.Create("as", u)
@@ -100,7 +101,7 @@ func TestG10WhatPointsIntoASliceOfATurnIsShared(t *testing.T) {
 }
 
 func TestG3WhatWaitsIsBoundedByTheObjectsThereAre(t *testing.T) {
-	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		s.Touch("as", "x", 1)
 		for i := range 400 {
 			name := fmt.Sprint("n", i)
@@ -124,7 +125,7 @@ func TestG3WhatWaitsIsBoundedByTheObjectsThereAre(t *testing.T) {
 }
 
 func TestAKeyIsHeldByOneAndAMispairedDoneNeitherForgetsNorDoublesIt(t *testing.T) {
-	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		s.Touch("as", "x", 1)
 		first := turn(t, p)
 		require.Equal(t, "a", first.Key)
@@ -150,7 +151,7 @@ func TestAKeyIsHeldByOneAndAMispairedDoneNeitherForgetsNorDoublesIt(t *testing.T
 }
 
 func TestAnErrorBacksItsKeyOffHoweverMuchChangesAndHoldsNobodyElseUp(t *testing.T) {
-	abc(t, Options{Backoff: partBackoff}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{Backoff: partBackoff}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		start := time.Now()
 		var at []time.Duration
 		for i := range 400 {
@@ -174,7 +175,7 @@ func TestAnErrorBacksItsKeyOffHoweverMuchChangesAndHoldsNobodyElseUp(t *testing.
 func TestG8AKeyFunctionThatPanicsLeavesOutThatObjectWhereItWasUntilItsNextVersion(t *testing.T) {
 	var told []string
 	o := Options{Options: collect.Options{Invalid: func(i snapshot.Invalid) { told = append(told, i.Object.GetName()+": "+i.Err.Error()) }}}
-	abc(t, o, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, o, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		s.Relabel("x", "k", "panic")
 		s.Relabel("none", "k", "panic")
 		a := turn(t, p)
@@ -203,7 +204,7 @@ func TestG8AKeyFunctionThatPanicsLeavesOutThatObjectWhereItWasUntilItsNextVersio
 
 // TestAnEmptyKeyIsNone: a key function may return a field's value, whether it is set or not.
 func TestAnEmptyKeyIsNone(t *testing.T) {
-	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		s.Relabel("x", "k", "empty")
 		assert.Equal(t, []string{"a: y / c"}, turns(t, p))
 		s.Relabel("y", "k", ".b")
@@ -213,7 +214,7 @@ func TestAnEmptyKeyIsNone(t *testing.T) {
 }
 
 func TestAChangeThatIsNotWorthASignalActivatesNothingAndIsInTheNextTurn(t *testing.T) {
-	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q := keyed("A", "as")
 		judge := make(chan bool)
 		q.Signal = func(old, current object.Object) bool { return <-judge }
@@ -238,7 +239,7 @@ func TestAChangeThatIsNotWorthASignalActivatesNothingAndIsInTheNextTurn(t *testi
 }
 
 func TestNextEndsWithItsContextAndWithTheWatchAndLosesNoKeyThereby(t *testing.T) {
-	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *stream.Set, p *Partitions) {
+	abc(t, Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ends := make(chan error)
 		for range 3 {
@@ -271,7 +272,7 @@ func TestNextEndsWithItsContextAndWithTheWatchAndLosesNoKeyThereby(t *testing.T)
 }
 
 func TestPartitionReportsWhatCannotBe(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		for text, try := range map[string]func() (*Partitions, error){
 			"no query has a key": func() (*Partitions, error) {
 				return Start(t.Context(), streams, reflect.TypeFor[one](), []query.Query{sim.Query("A", "as")}, Options{})
@@ -293,7 +294,7 @@ func TestPartitionReportsWhatCannotBe(t *testing.T) {
 
 // TestG11ManyWorkersHoldEachKeyOnceAndMissNothing is for the race detector.
 func TestG11ManyWorkersHoldEachKeyOnceAndMissNothing(t *testing.T) {
-	abc(t, Options{Backoff: partBackoff}, func(t *testing.T, s *sim.Server, streams *stream.Set, p *Partitions) {
+	abc(t, Options{Backoff: partBackoff}, func(t *testing.T, s *sim.Server, streams *streamset.Set, p *Partitions) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var mu sync.Mutex
 		held, last := map[string]bool{}, map[string]string{}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -139,7 +140,7 @@ type Waits struct {
 
 // Host is what runs queries.
 type Host struct {
-	Streams *stream.Set
+	Streams *streamset.Set
 	// PerKey: batches say for each key whether it is worth a signal.
 	PerKey bool
 	// QuietOwn: own writes do not signal.

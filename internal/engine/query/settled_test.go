@@ -11,6 +11,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
@@ -51,7 +52,7 @@ func replaced(t *testing.T, s *sim.Server, h query.Host) query.Running {
 // TestG2ASuccessorThatIsLateIsShownWithASignalAsSoonAsItIsNot: a bookmark brings it up to date,
 // which wakes nobody, and then the upkeep finds nothing to do.
 func TestG2ASuccessorThatIsLateIsShownWithASignalAsSoonAsItIsNot(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		var woken, attended atomic.Int64
 		ready := &atomic.Bool{}
 		ready.Store(true)
@@ -76,7 +77,7 @@ func TestG2ASuccessorThatIsLateIsShownWithASignalAsSoonAsItIsNot(t *testing.T) {
 // TestG5ASuccessorIsAsNewAsABatchThatChangedNothing: what has come and gone before the reader saw
 // it says, too, how new what the reader has is.
 func TestG5ASuccessorIsAsNewAsABatchThatChangedNothing(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *stream.Set) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		ready := &atomic.Bool{}
 		ready.Store(true)
 		r := replaced(t, s, query.Host{Streams: streams, Ready: ready, Past: &query.Past{},

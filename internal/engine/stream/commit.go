@@ -15,7 +15,7 @@ import (
 // A list that is older than the stream, or than an own write, is refused and asked for again. If
 // the server's newest version is older as well (see package reflector), and the next list is, the
 // server was restored from a backup: then the list is taken, and a new history begins.
-func (s *stream) commit(l *listing, rv string) error {
+func (s *Stream) commit(l *listing, rv string) error {
 	l.compare()
 	s.mu.Lock()
 	position := coherence.Newest(s.store.View.Position(), l.asked.FloorRV)
@@ -51,7 +51,8 @@ func (s *stream) commit(l *listing, rv string) error {
 	s.mu.Unlock()
 	s.logRecovered(recovered)
 	if older {
-		s.set.restored(s, rv)
+		s.shared.LowerFloor(s.Resource.Storage)
+		s.logWentBack(rv)
 	}
 	run(wake)
 	return nil
@@ -59,7 +60,7 @@ func (s *stream) commit(l *listing, rv string) error {
 
 // follow takes in that what the stream has may be shown. What was given up is over: readers take
 // everything. Called with mu held.
-func (s *stream) follow() {
+func (s *Stream) follow() {
 	if s.progress.phase.gaveUp() {
 		s.own.atLeastRV = ""
 		for l := range s.listeners {
@@ -70,7 +71,7 @@ func (s *stream) follow() {
 }
 
 // swap puts a list in the place of the store and marks what differs. Called with mu held.
-func (s *stream) swap(l store.List, rv string, restored bool) (wake []func()) {
+func (s *Stream) swap(l store.List, rv string, restored bool) (wake []func()) {
 	s.progress.watchRV = rv
 	before := s.store.Replace(l, restored, func() {
 		if restored {
@@ -89,7 +90,7 @@ func (s *stream) swap(l store.List, rv string, restored bool) (wake []func()) {
 		s.store.List(rv) // own writes that the list confirms end
 	})
 	for key, shown := range before {
-		wake = s.mark(wake, key, shown, delivered)
+		wake = s.mark(wake, key, shown, Delivered)
 	}
 	return wake
 }

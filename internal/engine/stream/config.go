@@ -2,11 +2,14 @@ package stream
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 
 	"github.com/kates-go/kates/internal/engine/source"
+	"github.com/kates-go/kates/internal/engine/store"
 	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -44,7 +47,7 @@ type Config struct {
 	// connections may be dead too, and each would cost a time-out. It closes them. It may be nil.
 	Suspect func()
 	// Share serves a query that selects a part of what a running stream has from that stream, see
-	// narrow.go.
+	// package streamset.
 	Share bool
 	// KindPoll is how often a kind is looked for that is not served, or may not be read. Default
 	// 2 s.
@@ -61,8 +64,8 @@ type Config struct {
 	Points func(Moment)
 }
 
-// withDefaults fills in what is not set.
-func (c Config) withDefaults() Config {
+// WithDefaults returns the configuration with what is not set filled in.
+func (c Config) WithDefaults() Config {
 	if c.PendingMax <= 0 {
 		c.PendingMax = 10_000
 	}
@@ -85,4 +88,32 @@ func (c Config) withDefaults() Config {
 		c.Logger = logr.Discard()
 	}
 	return c
+}
+
+// ErrClosed is the cause of an end by Close.
+var ErrClosed = errors.New("closed")
+
+// Shared is what the streams of one client share.
+type Shared struct {
+	Config
+	Owner
+	Room *store.Room
+	// deletions is how many deletions had no version, see progress.noteUnversioned.
+	deletions atomic.Int64
+}
+
+// Owner is who has the streams of one client. Its methods are called without locks.
+type Owner interface {
+	// FloorRV is the version of the newest own write to a stored resource: no list may be older.
+	FloorRV(storage string) string
+	// LowerFloor forgets own writes to a stored resource, whose history has begun anew: the cluster
+	// was restored from a backup.
+	LowerFloor(storage string)
+	// OtherShares returns the streams that hold other shares of a stream's objects, in the same
+	// form.
+	OtherShares(of *Stream) []*Stream
+	// Release says that a listener has left the stream.
+	Release(s *Stream)
+	// Closed reports whether all streams have to end.
+	Closed() bool
 }

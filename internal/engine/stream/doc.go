@@ -1,14 +1,13 @@
-// Package stream keeps objects of an API server up to date: one list+watch for each distinct
-// resource, namespace, selectors, form and transform, with the client's own writes laid over what
-// the watch shows. All who ask for the same share it; with [Config].Share it also serves those who
-// ask for a part of it (narrow.go).
+// Package stream keeps objects of an API server up to date: one list+watch of one resource,
+// namespace, selectors, form and transform, with the client's own writes laid over what the watch
+// shows. Package streamset has all streams of a client, and says who shares one.
 //
-// Start at [Set], the streams of one client, and [Set.Join], which returns a [Listener]. The
-// package knows nothing of queries, snapshots or clients. It knows of an API server only what a
-// [source.Source] lists and watches.
+// Start at [Stream], and at [Listener], which is one reader's view of a stream. The package knows
+// nothing of queries, snapshots or clients. It knows of an API server only what a [source.Source]
+// lists and watches.
 //
 //	Source ─▶ reflector ─▶ store (objects + coherence.View) ─▶ dirty keys ─▶ Listener.Take
-//	own writes: Begin, Commit ──────▲
+//	own writes: RecordWrite ────────▲
 //
 // A listener has a set of dirty keys and nothing more. A burst of events on one object is one
 // key, a slow listener costs nobody anything, and a late one starts from the store (G2, G3).
@@ -24,20 +23,17 @@
 // asked, versions cannot tell: the Kubernetes documentation asks operators to raise the revision
 // (etcdutl snapshot restore --bump-revision) for this reason.
 //
-// [Config].ObjectsMax bounds what all streams of a set hold together. A list past it is given up
+// [Config].ObjectsMax bounds what all streams of a client hold together. A list past it is given up
 // where it stands, and a watch ends at the event that would be past it: the store stays as it was
 // then, and is not told what comes after. A list is next, after a pause that grows with each
 // failure: deletions that make room are behind the event that was refused (store.Room).
 //
 // # Own writes
 //
-// [Set.Begin] comes before the request, [Write.Commit] after its success. Whether an own write
-// moves an object into a stream or out of it is judged here where that can be known: by labels,
-// name, namespace, and the fields that [object.Resource.Field] reads as the server does. Otherwise
-// the write costs one list of the object for each stream concerned. So does a deletion whose
-// answer has no version, except where a stream without selectors still shows the object, or its
-// watch has said when it was deleted (rule 4 of package coherence).
-// What a watch or a list brings has been judged by the server, and that judgement stands.
+// [Stream.BeginWrite] comes before the request, [Stream.RecordWrite] after its success, and
+// [Stream.EndWrite] when all streams have the outcome. Package streamset judges whether the object
+// is among those of a stream. What a watch or a list brings has been judged by the server, and that
+// judgement stands.
 //
 // # Forms
 //
@@ -57,6 +53,6 @@
 //
 // # Locks
 //
-// The set's lock comes before a stream's. Neither is held over a request or a user's function. Two
-// functions of ours are called with a lock held: [ListenOptions].Noted and [Exchange].Do.
+// A stream's lock comes after that of its set. Neither is held over a request or a user's function.
+// One function of ours is called with a stream's lock held: [ListenOptions].Noted.
 package stream

@@ -114,7 +114,7 @@ func final(err error) bool {
 
 // well notes that a request succeeded. It reports whether the stream has recovered. Called with mu
 // held.
-func (s *stream) well() bool {
+func (s *Stream) well() bool {
 	state := Synced
 	if !s.progress.phase.listed() {
 		state = Listing
@@ -125,17 +125,26 @@ func (s *stream) well() bool {
 	return s.health.set(state, nil) && state == Synced
 }
 
-func (s *stream) logRecovered(recovered bool) {
+func (s *Stream) logRecovered(recovered bool) {
 	if recovered {
 		s.config.Logger.V(1).Info("watching", "resource", s.Key.Resource, "namespace", s.Key.Namespace)
 	}
+}
+
+// WentBack notes that the listener's stream has begun in a history that lacks what another stream
+// of the same resource has shown, at a version.
+func (l *Listener) WentBack(rv string) { l.stream.logWentBack(rv) }
+
+func (s *Stream) logWentBack(rv string) {
+	s.config.Logger.Error(nil, "the server's history went back: restored from a backup? starting anew",
+		"resource", s.Key.Resource, "version", rv)
 }
 
 // toRead is what failed when an event of the watch made no sense, and the watch goes on.
 const toRead reflector.Request = "read an event of"
 
 // Failed takes in that a list or watch has failed. Each transition is logged once, not each retry.
-func (s *stream) Failed(what reflector.Request, err error) {
+func (s *Stream) Failed(what reflector.Request, err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return
 	}
@@ -171,7 +180,7 @@ func grave(state State, err error, synced bool, all listeners) bool {
 }
 
 // logFor returns the function that logs an error: as an error if it is grave, else as information.
-func (s *stream) logFor(grave bool) func(err error, what string) {
+func (s *Stream) logFor(grave bool) func(err error, what string) {
 	log := s.config.Logger.WithValues("resource", s.Key.Resource, "namespace", s.Key.Namespace)
 	if grave {
 		return func(err error, what string) { log.Error(err, what) }
@@ -182,7 +191,7 @@ func (s *stream) logFor(grave bool) func(err error, what string) {
 // Gone takes in that there is certainly nothing left to watch: the resource is served in no
 // version, or the namespace is gone. All objects are deleted. A stream that had none is known to
 // be empty.
-func (s *stream) Gone(why error) {
+func (s *Stream) Gone(why error) {
 	s.mu.Lock()
 	var wake []func()
 	if s.progress.phase.listed() {
@@ -190,7 +199,7 @@ func (s *stream) Gone(why error) {
 		s.kept.Forget()
 		clear(s.own.unsettled)
 		for _, e := range s.store.DropWrites() {
-			wake = s.mark(wake, e.Key, e.Object.(object.Object), delivered)
+			wake = s.mark(wake, e.Key, e.Object.(object.Object), Delivered)
 		}
 		s.follow() // own writes that were given up are of objects that are gone
 	}
@@ -249,7 +258,7 @@ func (l *Listener) Status() Status {
 }
 
 // status says how the stream stands. Called with mu held.
-func (s *stream) status() Status {
+func (s *Stream) status() Status {
 	st := Status{
 		State: s.health.state, Since: s.health.since, Heard: s.health.heard, Form: s.FormNow(),
 		Shard:      s.ShardStatus(),

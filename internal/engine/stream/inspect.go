@@ -3,13 +3,11 @@ package stream
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/footprint"
-	"github.com/kates-go/kates/internal/base/watchdog"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -48,34 +46,19 @@ var order = map[bool]int{true: 1}
 // writesMost is how many own writes an inspection has.
 const writesMost = 100
 
-// Inspect returns what the streams have and have done, by resource, namespace and selectors.
-func (s *Set) Inspect() []Inspection {
-	var all []Inspection
-	for _, st := range s.all() {
-		s.mu.Lock()
-		listeners := st.use.listeners
-		s.mu.Unlock()
-		all = append(all, st.inspect(listeners))
-	}
-	slices.SortFunc(all, func(a, b Inspection) int {
-		return cmp.Or(cmp.Compare(a.Resource.String(), b.Resource.String()), cmp.Compare(a.Namespace, b.Namespace),
-			cmp.Compare(a.Labels, b.Labels), cmp.Compare(a.Fields, b.Fields), cmp.Compare(a.AnyOf, b.AnyOf), cmp.Compare(a.ID, b.ID))
-	})
-	return all
-}
-
-func (s *stream) inspect(listeners int) Inspection {
+// Inspect returns what the stream has and has done.
+func (s *Stream) Inspect() Inspection {
 	per := s.perObject()
 	in := Inspection{
 		ID: s.tally.id, Resource: s.Resource, Namespace: s.Key.Namespace, Labels: s.Key.Labels, Fields: s.Key.Fields,
 		AnyOf: s.Key.AnyOf, ShardSelector: s.Selector.Shard.String(),
-		Listeners: listeners, Listing: int(s.tally.listed.Load()),
-		Events: s.tally.events.Load(), Bookmarks: s.tally.bookmarks.Load(), Undecodable: s.tally.undecodable.Load(),
+		Listing: int(s.tally.listed.Load()),
+		Events:  s.tally.events.Load(), Bookmarks: s.tally.bookmarks.Load(), Undecodable: s.tally.undecodable.Load(),
 		Lists: s.reflector.Lists(), Watches: s.reflector.Watches(),
 	}
 	s.mu.Lock()
 	in.Status = s.status()
-	in.Objects = len(s.store.Objects)
+	in.Objects, in.Listeners = len(s.store.Objects), len(s.listeners)
 	for o := range s.store.View.Outstanding {
 		in.Writes = append(in.Writes, outstanding(o))
 	}
@@ -109,7 +92,7 @@ const (
 )
 
 // perObject returns an estimate of the bytes that one object takes.
-func (s *stream) perObject() int64 {
+func (s *Stream) perObject() int64 {
 	old, now := s.tally.size.Load(), time.Now()
 	s.mu.Lock()
 	n := len(s.store.Objects)
@@ -215,31 +198,3 @@ type sized struct {
 	objects int // that there were
 	at      time.Time
 }
-
-// Step is what a stream does without a request: it takes in an event, or an object of a list.
-type Step struct {
-	// Stream is its resource, and its namespace if it has one.
-	Stream string
-	// For is how long the step that is under way has been so since somebody first looked; 0: none
-	// is. Doing is the function of the user that it runs.
-	For   time.Duration
-	Doing string
-}
-
-// Steps are those of the streams, in order.
-func (s *Set) Steps() (all []Step) {
-	now := time.Now()
-	for _, st := range s.all() {
-		step := Step{Stream: st.Key.Resource}
-		if st.Key.Namespace != "" {
-			step.Stream += " in " + st.Key.Namespace
-		}
-		step.For, step.Doing = st.Step.Look(now)
-		all = append(all, step)
-	}
-	slices.SortFunc(all, func(a, b Step) int { return strings.Compare(a.Stream, b.Stream) })
-	return all
-}
-
-// Working are the own writes that streams take in now.
-func (s *Set) Working() []watchdog.Running { return s.working.Running() }

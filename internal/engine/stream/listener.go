@@ -35,7 +35,7 @@ func (all listeners) optional() bool {
 // are one dirty key, and a slow reader costs nobody anything. Its methods are safe for concurrent
 // use; its stream's lock guards its fields.
 type Listener struct {
-	stream  *stream
+	stream  *Stream
 	as      intake.Key     // the stream that the listener would have of its own
 	part    *audience.Part // of the stream that it sees; nil: all
 	untaken audience.Untaken
@@ -212,7 +212,7 @@ func (l *Listener) Storage() string { return l.stream.Resource.Storage }
 
 // ID tells streams apart, and the parts of one that narrow listeners see.
 type ID struct {
-	stream *stream
+	stream *Stream
 	part   intake.Key // zero: all of it
 }
 

@@ -17,25 +17,25 @@ import (
 
 // listing is the next store in the making.
 type listing struct {
-	stream *stream
+	stream *Stream
 	// asked is what was known when the list was asked for. If the server is in doubt, the list's
 	// versions may not compare with those of what the stream holds.
 	asked reflector.Asked
 	store.List
 	// others hold other shares of the same objects.
-	others []*stream
+	others []*Stream
 	// from is the file that the list comes from; nil: it comes from the server.
 	from *warm.Base
 }
 
 // Begin starts a listing. The one before is dropped.
-func (s *stream) Begin(asked reflector.Asked) reflector.List { return s.newListing(asked) }
+func (s *Stream) Begin(asked reflector.Asked) reflector.List { return s.newListing(asked) }
 
-func (s *stream) newListing(asked reflector.Asked) *listing {
+func (s *Stream) newListing(asked reflector.Asked) *listing {
 	s.listing(0)
 	s.ListBegins()
 	return &listing{
-		stream: s, asked: asked, List: store.NewList(make(map[object.Key]object.Object)), others: s.set.otherShares(s),
+		stream: s, asked: asked, List: store.NewList(make(map[object.Key]object.Object)), others: s.shared.OtherShares(s),
 	}
 }
 
@@ -44,7 +44,7 @@ func (l *listing) Put(item runtime.Object) error { return l.put(item, true) }
 
 // Commit puts the list in the place of the stream's store.
 func (l *listing) Commit(rv string) error {
-	l.stream.reach(AtListed, object.Key{})
+	l.stream.Reach(AtListed, object.Key{})
 	l.stream.Step.Begin()
 	defer l.stream.Step.End()
 	return l.stream.commit(l, rv)
@@ -135,9 +135,9 @@ func (l *listing) Take(e source.Event) (rv string, err error) {
 }
 
 // listing takes in how many objects the list under way has, 0 if there is none.
-func (s *stream) listing(objects int) {
+func (s *Stream) listing(objects int) {
 	s.tally.listed.Store(int64(objects))
-	if !s.set.room.Shared() {
+	if !s.shared.Room.Shared() {
 		return
 	}
 	s.mu.Lock()
@@ -146,8 +146,8 @@ func (s *stream) listing(objects int) {
 }
 
 // admit takes the places for the list under way, which has so many objects.
-func (s *stream) admit(objects int) error {
-	switch room := s.set.room; {
+func (s *Stream) admit(objects int) error {
+	switch room := s.shared.Room; {
 	case !room.Shared() && room.Exceeds(objects):
 		return room.Full()
 	case !room.Shared():
@@ -171,9 +171,9 @@ func (l *listing) compare() {
 	}
 }
 
-// prepare makes of an object from the server what the stream holds: in the stream's form, and
+// Prepare makes of an object from the server what the stream holds: in the stream's form, and
 // transformed. Nobody else has the object. Called without locks.
-func (s *stream) prepare(o object.Object) object.Object {
+func (s *Stream) Prepare(o object.Object) object.Object {
 	if s.Transform == nil && s.Key.Form == object.Whole {
 		return o
 	}
@@ -186,7 +186,7 @@ func (s *stream) prepare(o object.Object) object.Object {
 
 // has returns what the stream holds of an object, nil if nothing, and whether it is of this very
 // version.
-func (s *stream) has(o object.Object) (held object.Object, same bool) {
+func (s *Stream) has(o object.Object) (held object.Object, same bool) {
 	key := object.KeyOf(o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,18 +196,6 @@ func (s *stream) has(o object.Object) (held object.Object, same bool) {
 // A replica that takes more or less of a resource's objects than before has another stream for
 // that, beside the one before. The objects of both are the same pointers: so a change of the share
 // takes no memory for what stays, and nobody who has an object gets another one in its place.
-
-// otherShares returns the streams that hold other shares of a stream's objects, in the same form.
-func (s *Set) otherShares(of *stream) (all []*stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, st := range s.streams {
-		if key.Shard = of.Key.Shard; key == of.Key && st != of {
-			all = append(all, st)
-		}
-	}
-	return all
-}
 
 // objectFor returns what the stream is to hold of an item: the object that the stream of another
 // share holds, where that has the version and the content, and else a new one. held is what this

@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,134 +11,23 @@ import (
 	"github.com/kates-go/kates/internal/engine/source"
 )
 
-// Exchange is how the streams of a set come to another connection to the same cluster.
-type Exchange struct {
-	// Do makes the other connection that of all later requests. It is called once, when each
-	// stream has been tried, with the set's lock held: it returns at once.
-	Do func()
-	// Elsewhere says that the other connection has another address: what answers there may be the
-	// cluster as restored from a backup. Each stream asks for the newest version there.
-	Elsewhere bool
-	// Unlike says that files of warm starts belong to the former connection alone. What is held then
-	// comes from both, and is kept in files after the next list.
-	Unlike bool
+// TryMove opens the stream's watch over another connection, see [reflector.Reflector.Try]. It is no
+// error if the stream's own requests fail in the same way.
+func (s *Stream) TryMove(ctx context.Context, elsewhere bool) (*reflector.Opened, error) {
+	w, err := s.reflector.Try(ctx, elsewhere)
+	if err != nil && !s.alreadyFailsLike(err) {
+		return nil, s.requests.Named(err)
+	}
+	return w, nil
 }
 
-// Move moves the streams to another connection. Requests that are made with ctx go over that one.
-//
-//  1. Each stream is tried: its watch is opened there, at its position. A stream that has none yet
-//     asks for a list of one object. If one is refused there, and not here, that is the error, and
-//     nothing has changed.
-//  2. Exchange.Do is called. No stream has begun meanwhile that was not tried.
-//  3. Each stream ends its old watch and reads the one that is open already. Both have what
-//     happened in between; what comes twice is old news (Store.Stale). A stream without an open
-//     watch opens one, or goes on with its list.
-//
-// Stores stay, so nothing that is shown goes empty or back. The objects of a stream that fails
-// later stay as well: it is then like one whose watch has ended.
-func (s *Set) Move(ctx context.Context, to Exchange) error {
-	t := &trial{set: s, to: to, tried: make(map[*stream]*reflector.Opened)}
-	for {
-		untried, err := t.exchange()
-		if err == nil && len(untried) > 0 {
-			err = t.try(ctx, untried)
-		}
-		switch {
-		case err != nil:
-			t.end()
-			return err
-		case len(untried) == 0:
-			for st, w := range t.tried {
-				st.reflector.Move(w)
-			}
-			return nil
-		}
-	}
-}
-
-// Bound returns a context that ends with ctx or with the set, then with [ErrClosed] as its cause.
-func (s *Set) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	free := context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })
-	if s.ctx.Err() != nil {
-		cancel(ErrClosed) // at once
-	}
-	return ctx, func() {
-		free()
-		cancel(nil)
-	}
-}
-
-// trialsAtOnce is how many streams are tried at a time.
-const trialsAtOnce = 16
-
-// trial is the streams' trial of another connection, before it is used. One goroutine has it.
-type trial struct {
-	set   *Set
-	to    Exchange
-	tried map[*stream]*reflector.Opened // what was opened, nil for nothing
-}
-
-// exchange returns the streams that were not tried yet. If there is none, the connection is
-// exchanged.
-func (t *trial) exchange() (untried []*stream, err error) {
-	s := t.set
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, ErrClosed
-	}
-	for _, st := range s.streams {
-		if _, tried := t.tried[st]; !tried {
-			untried = append(untried, st)
-		}
-	}
-	if len(untried) == 0 {
-		for _, st := range s.streams {
-			if t.to.Unlike {
-				st.kept.Disown()
-			}
-		}
-		t.to.Do()
-	}
-	return untried, nil
-}
-
-// try tries some streams side by side. The first error ends it.
-func (t *trial) try(ctx context.Context, streams []*stream) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	watches := make([]*reflector.Opened, len(streams))
-	turns := make(chan struct{}, trialsAtOnce)
-	var all sync.WaitGroup
-	for i, st := range streams {
-		turns <- struct{}{}
-		all.Go(func() {
-			defer func() { <-turns }()
-			var err error
-			if watches[i], err = st.reflector.Try(ctx, t.to.Elsewhere); err != nil && !st.alreadyFailsLike(err) {
-				cancel(st.requests.Named(err)) // the first one counts
-			}
-		})
-	}
-	all.Wait()
-	for i, st := range streams {
-		t.tried[st] = watches[i]
-	}
-	return context.Cause(ctx)
-}
-
-// end ends the watches that are not needed.
-func (t *trial) end() {
-	for _, w := range t.tried {
-		w.Stop()
-	}
-}
+// Move hands over what TryMove has opened, nil for nothing.
+func (s *Stream) Move(w *reflector.Opened) { s.reflector.Move(w) }
 
 // alreadyFailsLike reports whether the stream's own requests fail in the same way now. An error
 // over another connection then says nothing against that connection. A refusal of the credentials
 // always does.
-func (s *stream) alreadyFailsLike(err error) bool {
+func (s *Stream) alreadyFailsLike(err error) bool {
 	s.mu.Lock()
 	now := s.health.err
 	s.mu.Unlock()

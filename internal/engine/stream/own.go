@@ -22,7 +22,7 @@ type ownWrites struct {
 	// atLeastRV is the version that the next list must have, if own writes were given up.
 	atLeastRV string
 	// undated is the number of the latest own deletion at an unknown version, see
-	// Set.unversioned. It counts while such a deletion is pending, or was given up.
+	// Shared.deletions. It counts while such a deletion is pending, or was given up.
 	undated int64
 }
 
@@ -42,8 +42,8 @@ func (f *flight) hold(before object.Object) {
 	}
 }
 
-// takeOff notes that a write of key is about to be sent.
-func (s *stream) takeOff(key object.Key) {
+// BeginWrite notes that a write of key is about to be sent.
+func (s *Stream) BeginWrite(key object.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.own.flights[key]
@@ -55,8 +55,8 @@ func (s *stream) takeOff(key object.Key) {
 	s.store.View.Begin(key)
 }
 
-// land ends what takeOff began. w is the write if it has succeeded, else nil.
-func (s *stream) land(key object.Key, w *coherence.Write) {
+// EndWrite ends what BeginWrite began. w is the write if it has succeeded, else nil.
+func (s *Stream) EndWrite(key object.Key, w *coherence.Write) {
 	s.mu.Lock()
 	s.store.View.End(key)
 	f := s.own.flights[key]
@@ -77,10 +77,10 @@ func (s *stream) land(key object.Key, w *coherence.Write) {
 	run(wake)
 }
 
-// record takes in an own write, its content as this stream holds it. It returns false where the
+// RecordWrite takes in an own write, its content as this stream holds it. It returns false where the
 // server has to be asked instead.
-func (s *stream) record(w coherence.Write, by cause) bool {
-	floor := s.set.floor(s.Resource.Storage)
+func (s *Stream) RecordWrite(w coherence.Write, by Cause) bool {
+	floor := s.shared.FloorRV(s.Resource.Storage)
 	s.mu.Lock()
 	before := s.store.Read(w.Key)
 	if o, ok := w.Object.(object.Object); ok {
@@ -112,16 +112,16 @@ func (s *stream) record(w coherence.Write, by cause) bool {
 // noteUndated notes an own deletion at an unknown version, if there are more than before. While
 // such a deletion is pending, no position proves that an event is newer than it. Called with mu
 // held.
-func (s *stream) noteUndated(before int) {
+func (s *Stream) noteUndated(before int) {
 	if s.store.View.Undated() > before {
-		s.own.undated = s.set.unversioned.Add(1)
+		s.own.undated = s.shared.deletions.Add(1)
 	}
 }
 
 // deletion returns the number of the latest deletion at an unknown version that may be newer than
 // the position, and than all own writes that have versions; 0 if there is none. Called with mu
 // held.
-func (s *stream) deletion() int64 {
+func (s *Stream) deletion() int64 {
 	number := s.progress.deletion(s.store.View.Position())
 	if s.progress.phase.gaveUp() || s.store.View.Undated() > 0 {
 		number = max(number, s.own.undated)
@@ -132,7 +132,7 @@ func (s *stream) deletion() int64 {
 // giveUp drops the own writes, until a list has come that is no older than a version. The objects
 // as the writes made them stay in the store until then: the list is compared with what was shown.
 // Called with mu held.
-func (s *stream) giveUp(atLeastRV string) {
+func (s *Stream) giveUp(atLeastRV string) {
 	if s.store.View.Undated() == 0 && !s.progress.phase.gaveUp() {
 		s.own.undated = 0
 	}
@@ -145,7 +145,7 @@ func (s *stream) giveUp(atLeastRV string) {
 
 // expireLater sets the timer that ends, by a new list, writes which no event confirms. Called with
 // mu held.
-func (s *stream) expireLater() {
+func (s *Stream) expireLater() {
 	if s.own.expiry != nil || s.progress.ended {
 		return
 	}
@@ -162,9 +162,9 @@ func (s *stream) expireLater() {
 	})
 }
 
-// unsettle notes an own write that the server could not be asked about: the one exception to G4.
+// Unsettle notes an own write that the server could not be asked about: the one exception to G4.
 // The watch settles it.
-func (s *stream) unsettle(key object.Key, rv string) {
+func (s *Stream) Unsettle(key object.Key, rv string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	position := s.store.View.Position()

@@ -17,7 +17,9 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/audience"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/source"
+	"github.com/kates-go/kates/internal/engine/store"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -35,17 +37,30 @@ func silent(object.Resource, string, object.Form) source.Source {
 	}}
 }
 
-// listening returns a set with a listener to all ConfigMaps of a server that never answers.
-func listening(t *testing.T, pendingMost int) (*Set, *Listener) {
-	set := New(Config{Source: silent, PendingMax: pendingMost})
-	t.Cleanup(set.Close)
-	l, err := set.Join(object.Resource{
-		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
-		Kind:                 schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Storage: "configmaps",
-	}, object.Spec{Form: object.Whole}, ListenOptions{Wake: func() {}, Trouble: func() {}})
-	require.NoError(t, err)
-	return set, l
+// alone has one stream.
+type alone struct{ floorRV string }
+
+func (a *alone) FloorRV(string) string       { return a.floorRV }
+func (a *alone) LowerFloor(string)           { a.floorRV = "" }
+func (*alone) OtherShares(*Stream) []*Stream { return nil }
+func (*alone) Release(*Stream)               {}
+func (*alone) Closed() bool                  { return false }
+
+// listening returns a listener to all ConfigMaps of a server that never answers.
+func listening(t *testing.T, pendingMost int) (*alone, *Listener) {
+	set := &alone{}
+	s := New(&Shared{
+		Config: Config{Source: silent, PendingMax: pendingMost}.WithDefaults(), Owner: set, Room: store.NewRoom(0),
+	}, intake.New(configMaps, all, intake.KeyOf(configMaps, all), silent))
+	return set, s.Join(s.Key, nil, ListenOptions{Wake: func() {}, Trouble: func() {}})
 }
+
+var configMaps = object.Resource{
+	GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+	Kind:                 schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Storage: "configmaps",
+}
+
+var all = object.Spec{Form: object.Whole}
 
 // TestG4G5EachPhaseIsLeftAsItsDrawingSays walks the phases of a stream: what a listener can take in
 // each, and what leads to the next.
@@ -59,9 +74,7 @@ func TestG4G5EachPhaseIsLeftAsItsDrawingSays(t *testing.T) {
 		o.SetUID("u")
 		o.SetResourceVersion(fmt.Sprint(rv))
 		w := coherence.Write{Key: object.KeyOf(o), UID: "u", Version: o.GetResourceVersion(), Object: o}
-		set.mu.Lock()
-		set.journal.Commit("configmaps", w)
-		set.mu.Unlock()
+		set.floorRV = w.Version
 		assert.True(t, l.Stage().OwnWrite(w))
 	}
 	list := func(at int) error {

@@ -38,19 +38,12 @@ func (id ID) String() string {
 	return k.Resource + " " + k.Namespace + " " + k.Labels + " " + k.Fields
 }
 
-// Reach lets tests do something at a point. No lock is held there. In production it is a
-// comparison with nil.
-func (s *Set) Reach(p Point) {
-	if s.config.Points != nil {
-		lockorder.CallOut("Config.Points")
-		s.config.Points(Moment{Point: p})
-	}
-}
+// Reach is [Stream.Reach] of the listener's stream.
+func (l *Listener) Reach(p Point, key object.Key) { l.stream.Reach(p, key) }
 
-// Reach is [Set.Reach] for a point that concerns a stream.
-func (l *Listener) Reach(p Point, key object.Key) { l.stream.reach(p, key) }
-
-func (s *stream) reach(p Point, key object.Key) {
+// Reach lets tests do something at a point that concerns the stream. No lock is held there. In
+// production it is a comparison with nil.
+func (s *Stream) Reach(p Point, key object.Key) {
 	if s.config.Points != nil {
 		lockorder.CallOut("Config.Points")
 		s.config.Points(Moment{p, ID{stream: s}, key})

@@ -17,15 +17,15 @@ import (
 
 // A stream is the sink of its reflector: what the server says comes in here, and by listing.go.
 
-var _ reflector.Sink = (*stream)(nil)
+var _ reflector.Sink = (*Stream)(nil)
 
-func (s *stream) reflectorConfig() reflector.Config {
+func (s *Stream) reflectorConfig() reflector.Config {
 	c := reflector.Config{
 		Requests: s.requests, Streamed: s.config.StreamLists, PageSize: s.config.PageSize,
 		IdleTimeout: s.config.IdleTimeout, KindPoll: s.config.KindPoll, Suspect: s.config.Suspect,
 		Lost:       s.lost,
 		BeforeList: func(ctx context.Context) { _, _ = s.kept.AskOrigin(ctx) }, // without it, the list is not kept
-		Reach:      func(before reflector.Request) { s.reach(points[before], object.Key{}) },
+		Reach:      func(before reflector.Request) { s.Reach(points[before], object.Key{}) },
 	}
 	if s.kept != nil {
 		c.First = s.kept
@@ -36,18 +36,18 @@ func (s *stream) reflectorConfig() reflector.Config {
 var points = map[reflector.Request]Point{reflector.ToList: AtList, reflector.ToWatch: AtWatch}
 
 // Mark is how far the stream has come.
-func (s *stream) Mark() reflector.Mark {
+func (s *Stream) Mark() reflector.Mark {
 	s.mu.Lock()
 	m := reflector.Mark{PositionRV: s.store.View.Position()}
 	m.Owed = s.store.View.Pending() > 0 || s.own.forgetSettled(m.PositionRV) > 0
 	s.mu.Unlock()
-	m.FloorRV = coherence.Newest(m.PositionRV, s.set.floor(s.Resource.Storage))
+	m.FloorRV = coherence.Newest(m.PositionRV, s.shared.FloorRV(s.Resource.Storage))
 	return m
 }
 
 // Take takes in an event of the watch. An error ends the watch: there is no room for the object, or
 // the event makes no sense.
-func (s *stream) Take(e source.Event) error {
+func (s *Stream) Take(e source.Event) error {
 	s.Step.Begin()
 	defer s.Step.End()
 	if e.Type == watch.Bookmark {
@@ -58,7 +58,7 @@ func (s *stream) Take(e source.Event) error {
 
 // Opened takes in that a watch is open. After a move the watch may begin where the one before has
 // been already: the stream's bookmarks do not go back.
-func (s *stream) Opened(fromRV string) {
+func (s *Stream) Opened(fromRV string) {
 	s.mu.Lock()
 	if coherence.Comparable(fromRV) {
 		s.progress.watchRV = fromRV
@@ -70,7 +70,7 @@ func (s *stream) Opened(fromRV string) {
 }
 
 // Unheard takes in that the last watch brought nothing, and failed or ended at once.
-func (s *stream) Unheard() {
+func (s *Stream) Unheard() {
 	s.mu.Lock()
 	s.health.heard = s.health.before
 	s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *stream) Unheard() {
 
 // event takes in a live event of the watch. An error means that the watch cannot go on: that there
 // is no room for the object, or that no server should send it.
-func (s *stream) event(item runtime.Object, deleted bool) error {
+func (s *Stream) event(item runtime.Object, deleted bool) error {
 	o, err := s.Checked(item)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 	key := object.KeyOf(o)
 	in := !deleted && s.Matches(o)
 	if in {
-		o = s.prepare(o)
+		o = s.Prepare(o)
 		s.tally.taken(o)
 	}
 	s.tally.events.Add(1)
@@ -102,7 +102,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 	before, last := s.store.Read(key), deleted && s.store.LastState(key, o)
 	if last {
 		eventRV, lastRV = "", eventRV // rule 10: the event does not tell the version of the deletion
-		s.progress.noteUnversioned(s.set.unversioned.Add(1), s.store.View.Position())
+		s.progress.noteUnversioned(s.shared.deletions.Add(1), s.store.View.Position())
 	}
 	if last || !s.store.Stale(key, o) {
 		var seen coherence.Object
@@ -112,7 +112,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 		} else if seen = o; !s.store.Add(key, before, o) {
 			s.mu.Unlock()
 			s.logRecovered(recovered)
-			return s.set.room.Full()
+			return s.shared.Room.Full()
 		}
 		if in || had != nil { // else it is none of the query's
 			s.kept.Changed(key, len(s.store.Objects))
@@ -120,7 +120,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 		undated := s.store.View.Undated()
 		ended := s.store.View.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: eventRV, LastRV: lastRV})
 		s.noteUndated(undated)
-		wake = s.settle(s.mark(wake, key, before, delivered), ended, key)
+		wake = s.settle(s.mark(wake, key, before, Delivered), ended, key)
 		s.waiters.wake() // an echo changes nothing, but a Sync may wait for it
 	}
 	s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *stream) event(item runtime.Object, deleted bool) error {
 
 // bookmark takes in a position without an object. One that the watch has passed makes no sense.
 // One that only a Sync has passed says nothing.
-func (s *stream) bookmark(rv string) error {
+func (s *Stream) bookmark(rv string) error {
 	if err := s.unversioned("a bookmark", rv); err != nil {
 		return source.Garbled{Cause: err}
 	}
@@ -158,7 +158,7 @@ func (s *stream) bookmark(rv string) error {
 
 // lost reports whether err makes it certain that there is nothing left to watch. It may ask the
 // server.
-func (s *stream) lost(ctx context.Context, err error) bool {
+func (s *Stream) lost(ctx context.Context, err error) bool {
 	suspect := object.Misplaced(err) || apierrors.IsForbidden(err) && s.Key.Namespace != ""
 	if s.config.Gone == nil || !suspect {
 		return false
@@ -170,8 +170,8 @@ func (s *stream) lost(ctx context.Context, err error) bool {
 
 // unversioned says why an event or a bookmark with that version cannot be placed, if this server's
 // versions can be compared.
-func (s *stream) unversioned(what, rv string) error {
-	if coherence.Comparable(rv) || !coherence.Comparable(s.position()) {
+func (s *Stream) unversioned(what, rv string) error {
+	if coherence.Comparable(rv) || !coherence.Comparable(s.Position()) {
 		return nil
 	}
 	if rv == "" {

@@ -60,12 +60,12 @@ func (s Staging) Matches(o object.Object) bool { return s.l.stream.Matches(o) }
 
 // OwnWrite takes in a write of this client.
 func (s Staging) OwnWrite(w coherence.Write) bool {
-	return s.l.stream.record(w, written)
+	return s.l.stream.RecordWrite(w, Written)
 }
 
 // OwnDeletion takes in what the server has said about an own deletion without a version.
 func (s Staging) OwnDeletion(w coherence.Write) bool {
-	return s.l.stream.record(w, written)
+	return s.l.stream.RecordWrite(w, Written)
 }
 
 // Hush lets the listener's Wake do nothing.
@@ -104,33 +104,18 @@ func (s Staging) Held() Held {
 	}
 }
 
-// Locked reports whether somebody holds a lock of the set or of a stream.
-func (s *Set) Locked() bool {
+// Locked reports whether somebody holds the lock of the stream.
+func (s *Stream) Locked() bool {
 	if !s.mu.TryLock() {
 		return true
 	}
-	defer s.mu.Unlock()
-	for _, st := range s.streams {
-		if !st.mu.TryLock() {
-			return true
-		}
-		st.mu.Unlock()
-	}
+	s.mu.Unlock()
 	return false
 }
 
-// Taken is how many objects the set's streams count for [Config].ObjectsMax.
-func (s *Set) Taken() int { return s.room.Taken() }
-
-// Stored is how many objects their stores have.
-func (s *Set) Stored() (n int) {
-	for _, st := range s.all() {
-		st.mu.Lock()
-		n += len(st.store.Objects)
-		st.mu.Unlock()
-	}
-	return n
+// Stored is how many objects the store has.
+func (s *Stream) Stored() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.store.Objects)
 }
-
-// FloorRV is the version of the newest own write to a resource.
-func (s *Set) FloorRV(storage string) string { return s.floor(storage) }

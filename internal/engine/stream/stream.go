@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -17,22 +18,26 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// stream is one list+watch and the store that it fills, shared by all who ask for the same.
-// It keeps G5 (monotonic) and, with own writes laid over the store, G4.
+// Stream is one list+watch and the store that it fills, shared by all who ask for the same. It
+// keeps G5 (monotonic) and, with own writes laid over the store, G4. It is safe for concurrent use.
 //
 // mu is held for moments only: never while a request is under way or a user's function runs.
-type stream struct {
+type Stream struct {
 	intake.Intake
-	set       *Set
-	config    *Config // of the set
+	shared    *Shared
+	config    *Config // of shared
 	requests  source.Requests
 	reflector *reflector.Reflector
 	kept      *warm.Keeper // for the next process; nil: nothing is kept
-	use       use          // guarded by the set's lock
 	tally     tally
 	done      chan struct{} // closed when the stream has ended
 
-	mu        lockorder.Mutex[lockorder.Stream]
+	mu lockorder.Mutex[lockorder.Stream]
+	guarded
+}
+
+// guarded is what the lock of a stream guards.
+type guarded struct {
 	store     store.Store
 	progress  progress
 	health    health
@@ -46,7 +51,7 @@ type progress struct {
 	phase phase
 	ended bool
 	// unversioned is the number of the latest deletion without a version that is known, see
-	// Set.unversioned, and unversionedRV the position then: until there is a newer one, the stream
+	// Shared.deletions, and unversionedRV the position then: until there is a newer one, the stream
 	// is newer than its position.
 	unversioned   int64
 	unversionedRV string
@@ -109,42 +114,56 @@ func (p *progress) deletion(positionRV string) int64 {
 	return p.unversioned
 }
 
-func newStream(set *Set, s intake.Intake) *stream {
-	st := &stream{
-		Intake: s, set: set, config: &set.config, store: store.New(set.room, set.config.Hold, s.Whole()),
-		listeners: make(listeners),
-		waiters:   make(waiters),
-		done:      make(chan struct{}),
-		own:       ownWrites{unsettled: make(map[object.Key]bound), flights: make(map[object.Key]*flight)},
+// New returns a stream without listeners, which [Stream.Run] fills.
+func New(shared *Shared, in intake.Intake) *Stream {
+	c := &shared.Config
+	s := &Stream{
+		Intake: in, shared: shared, config: c, done: make(chan struct{}),
+		guarded: guarded{
+			store: store.New(shared.Room, c.Hold, in.Whole()), listeners: make(listeners), waiters: make(waiters),
+			own:    ownWrites{unsettled: make(map[object.Key]bound), flights: make(map[object.Key]*flight)},
+			health: health{since: time.Now()},
+		},
 	}
-	st.health.since = time.Now()
-	st.tally.id = streamIDs.Add(1)
-	st.requests = source.Requests{
-		Source: s.Source, Resource: s.Key.Resource, Namespace: s.Key.Namespace,
-		Selection: metav1.ListOptions{LabelSelector: s.Key.Labels, FieldSelector: s.Key.Fields, ShardSelector: s.Selector.Shard.String()},
+	s.tally.id = streamIDs.Add(1)
+	s.requests = source.Requests{
+		Source: in.Source, Resource: in.Key.Resource, Namespace: in.Key.Namespace,
+		Selection: metav1.ListOptions{LabelSelector: in.Key.Labels, FieldSelector: in.Key.Fields, ShardSelector: in.Selector.Shard.String()},
 	}
-	st.kept = warm.NewKeeper(set.config.Warm, warm.Stream{
-		Intake: &st.Intake, Requests: st.requests, Lock: &st.mu, Stored: st.stored,
-	}, set.config.Logger)
-	st.reflector = reflector.New(st, st.reflectorConfig())
-	return st
+	s.kept = warm.NewKeeper(c.Warm, warm.Stream{
+		Intake: &s.Intake, Requests: s.requests, Lock: &s.mu, Stored: s.stored,
+	}, c.Logger)
+	s.reflector = reflector.New(s, s.reflectorConfig())
+	return s
 }
 
-// position is the version up to which the watch has delivered everything.
-func (s *stream) position() string {
+// Run lists and watches until ctx ends. It is called once.
+func (s *Stream) Run(ctx context.Context) {
+	s.reflector.Run(ctx)
+	s.end()
+}
+
+// Requests are how the stream asks the server.
+func (s *Stream) Requests() source.Requests { return s.requests }
+
+// Keeper keeps what the stream has for the next process; nil: nothing is kept.
+func (s *Stream) Keeper() *warm.Keeper { return s.kept }
+
+// Position is the version up to which the watch has delivered everything.
+func (s *Stream) Position() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.store.View.Position()
 }
 
 // stored is what may be kept for the next process. Called with mu held.
-func (s *stream) stored() (objects map[object.Key]object.Object, atRV string, ok bool) {
+func (s *Stream) stored() (objects map[object.Key]object.Object, atRV string, ok bool) {
 	return s.store.Objects, s.store.View.Position(), s.progress.phase == following
 }
 
 // settle marks the keys whose own write has ended, but one, where what is shown changed. It
 // appends to wake the functions to run after mu is released. Called with mu held.
-func (s *stream) settle(wake []func(), ended []coherence.Ended, but object.Key) []func() {
+func (s *Stream) settle(wake []func(), ended []coherence.Ended, but object.Key) []func() {
 	for _, e := range ended {
 		if e.Key == but {
 			continue
@@ -156,26 +175,27 @@ func (s *stream) settle(wake []func(), ended []coherence.Ended, but object.Key) 
 		if stored, ok := s.store.Objects[e.Key]; ok {
 			s.store.Objects[e.Key] = s.store.KeepIfSameVersion(shown, stored)
 		}
-		wake = s.mark(wake, e.Key, shown, delivered)
+		wake = s.mark(wake, e.Key, shown, Delivered)
 	}
 	return wake
 }
 
-// cause is what makes a change: the watch, or a write of this client.
-type cause int
+// Cause is what makes a change: the watch, or a write of this client.
+type Cause int
 
+// The causes of a change.
 const (
-	delivered cause = iota
-	written
+	Delivered Cause = iota
+	Written
 )
 
 // mark tells the listeners that key is no longer shown as before. Called with mu held.
-func (s *stream) mark(wake []func(), key object.Key, before object.Object, by cause) []func() {
+func (s *Stream) mark(wake []func(), key object.Key, before object.Object, by Cause) []func() {
 	after := s.store.Read(key)
 	if before == after {
 		return wake
 	}
-	own := by != delivered
+	own := by != Delivered
 	if f := s.own.flights[key]; f != nil && !own {
 		f.hold(before) // an own write's event may overtake its answer
 		own = true
@@ -192,9 +212,9 @@ func (s *stream) mark(wake []func(), key object.Key, before object.Object, by ca
 	return wake
 }
 
-// join adds a listener, to a part of the stream or to all of it (nil). What the stream holds
-// already is its first batch.
-func (s *stream) join(as intake.Key, part *audience.Part, o ListenOptions) *Listener {
+// Join adds a listener, to a part of the stream or to all of it (nil). as is the key of the stream
+// that the listener would have of its own. What the stream holds already is its first batch.
+func (s *Stream) Join(as intake.Key, part *audience.Part, o ListenOptions) *Listener {
 	l := &Listener{stream: s, as: as, part: part, ListenOptions: o, untaken: audience.NewUntaken(o.PerKey)}
 	s.mu.Lock()
 	s.listeners[l] = struct{}{}
@@ -202,19 +222,19 @@ func (s *stream) join(as intake.Key, part *audience.Part, o ListenOptions) *List
 	return l
 }
 
-// leave removes a listener, once. The last one to leave ends the stream.
-func (s *stream) leave(l *Listener) {
+// leave removes a listener, once.
+func (s *Stream) leave(l *Listener) {
 	s.mu.Lock()
 	_, in := s.listeners[l]
 	delete(s.listeners, l)
 	s.mu.Unlock()
 	if in {
-		s.set.release(s)
+		s.shared.Release(s)
 	}
 }
 
 // end stops what time would still do.
-func (s *stream) end() {
+func (s *Stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.progress.ended = true

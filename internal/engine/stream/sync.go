@@ -15,24 +15,24 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// Sync returns when every stream is as new as the server was at the call, or with ctx's error. It
+// Sync returns when each stream is as new as the server was at the call, or with ctx's error. It
 // costs a list of each stream's query, or, of many objects, a list of one and a short watch.
-func (s *Set) Sync(ctx context.Context) error {
-	return syncAll(s.all(), func(st *stream) error { return syncing{st}.to(ctx, "") })
+func Sync(ctx context.Context, streams []*Stream) error {
+	return syncAll(streams, func(s *Stream) error { return syncing{s}.to(ctx, "") })
 }
 
-// SyncAll is [Set.Sync] for the streams of some listeners, for a caller that must go on with what
+// SyncAll is [Sync] for the streams of some listeners, for a caller that must go on with what
 // can be had: where the server refuses the list for lack of rights, has no such resource or no list
 // of it, and says so again, what is shown stays as it is, and that is no error. Where something is
 // shown, it has to say so for some seconds: the right may come back.
 func SyncAll(ctx context.Context, listeners []*Listener) error {
-	var all []*stream
+	var all []*Stream
 	for _, l := range listeners {
 		if !slices.Contains(all, l.stream) {
 			all = append(all, l.stream)
 		}
 	}
-	return syncAll(all, func(st *stream) error {
+	return syncAll(all, func(st *Stream) error {
 		most, pause := forbiddenForGood, askAgain
 		if st.hasList() {
 			most = forbiddenForLong
@@ -66,13 +66,13 @@ func (l *Listener) CatchUp(ctx context.Context, rv string) (listRV string, err e
 const askAgain = 100 * time.Millisecond
 
 // hasList reports whether the stream has its whole list.
-func (s *stream) hasList() bool {
+func (s *Stream) hasList() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.progress.phase.listed()
 }
 
-func syncAll(all []*stream, sync func(*stream) error) error {
+func syncAll(all []*Stream, sync func(*Stream) error) error {
 	done := make(chan error, len(all))
 	for _, st := range all {
 		go func() { done <- sync(st) }()
@@ -87,7 +87,7 @@ func syncAll(all []*stream, sync func(*stream) error) error {
 }
 
 // syncing brings a stream up to a version, or to the present.
-type syncing struct{ *stream }
+type syncing struct{ *Stream }
 
 // to returns when the stream is as new as a version, or, with "", as the server was at the
 // call.
@@ -117,7 +117,7 @@ func (s syncing) upTo(ctx context.Context, rv string) (listRV string, err error)
 		case <-ctx.Done():
 			return "", fmt.Errorf("sync %s: %w", s.Key.Resource, ctx.Err())
 		case <-s.done:
-			if s.set.ctx.Err() != nil {
+			if s.shared.Closed() {
 				return "", ErrClosed
 			}
 			return "", nil // nobody reads it any more
@@ -160,14 +160,14 @@ func (s syncing) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, er
 		g.versions = make(map[object.Key]string)
 		return func(item runtime.Object) error {
 			s.note(&g, item)
-			if s.set.room.Exceeds(len(g.versions)) {
-				return s.set.room.Full()
+			if s.shared.Room.Exceeds(len(g.versions)) {
+				return s.shared.Room.Full()
 			}
 			return nil
 		}
 	})
 	if err == nil {
-		err = source.CheckListVersion(g.rv, s.position())
+		err = source.CheckListVersion(g.rv, s.Position())
 	}
 	return g, err
 }
@@ -277,7 +277,7 @@ func (s syncing) recentGoal(ctx context.Context, news <-chan struct{}) (g goal, 
 
 // isComplete reports whether everything is told. The stream itself may have got that far.
 func (s syncing) isComplete(r *source.Recent) bool {
-	r.Done = r.Done || !coherence.Newer(r.ToRV, s.position())
+	r.Done = r.Done || !coherence.Newer(r.ToRV, s.Position())
 	return r.Done
 }
 

@@ -52,11 +52,11 @@ var collecting = []mutant{
 	},
 	{
 		name: "an event waits until all have read the one before", peer: slowStalls,
-		in: "stream.event", caught: "TestG2ASlowReaderStopsNothingAndGetsTheLatest",
+		in: "Stream.event", caught: "TestG2ASlowReaderStopsNothingAndGetsTheLatest",
 		old: `s.mu.Lock()`,
 		new: `s.mu.Lock()
 			for l := range s.listeners {
-				for l.untaken.Counts().Dirty > 0 && s.set.ctx.Err() == nil {
+				for l.untaken.Counts().Dirty > 0 && !s.shared.Closed() {
 					s.mu.Unlock()
 					time.Sleep(time.Second)
 					s.mu.Lock()
@@ -65,7 +65,7 @@ var collecting = []mutant{
 	},
 	{
 		name: "a late subscriber starts with nothing", peer: lateNothing,
-		in: "stream.join", caught: "TestG1ALateSubscriberHasEverythingFromTheStore",
+		in: "Stream.Join", caught: "TestG1ALateSubscriberHasEverythingFromTheStore",
 		old: `s.listeners[l] = struct{}{}`,
 		new: `s.listeners[l] = struct{}{}
 			if s.progress.phase.listed() {
@@ -74,7 +74,7 @@ var collecting = []mutant{
 	},
 	{
 		name: "a DELETED event is not passed on", peer: noDeletes,
-		in: "stream.event", caught: "TestG7DeltasAreExact",
+		in: "Stream.event", caught: "TestG7DeltasAreExact",
 		old: `var seen coherence.Object`,
 		new: `var seen coherence.Object
 			if deleted {
@@ -123,7 +123,7 @@ var collecting = []mutant{
 	},
 	{
 		name: "the status does not say what fails", peer: silent404,
-		in: "stream.Failed", caught: "TestG8AKindWhoseListFailsForEverHoldsOnlyTheFirstSignal",
+		in: "Stream.Failed", caught: "TestG8AKindWhoseListFailsForEverHoldsOnlyTheFirstSignal",
 		old: `s.health.set(state, err)`,
 		new: `s.health.set(state, nil)`,
 	},
@@ -136,7 +136,7 @@ var collecting = []mutant{
 	{
 		name: "a stream that was stopped stays in the table", peer: checkThenAct,
 		in: "Set.drop", caught: "TestG11AStreamThatHasEndedIsNeverHandedOut",
-		old: `delete(s.streams, st.Key)`,
+		old: `delete(s.streams, m.Key)`,
 	},
 	{
 		name: "a kind that is unknown is a kind that is empty", peer: failedStart,
@@ -182,7 +182,7 @@ var collecting = []mutant{
 var isolation = []mutant{
 	{
 		name: "a refused list is an empty one", peer: emptied,
-		in: "stream.Failed", caught: "TestG8AKindThatFailsAfterTheFirstSnapshotKeepsItsObjectsAndStopsNobody/forbidden",
+		in: "Stream.Failed", caught: "TestG8AKindThatFailsAfterTheFirstSnapshotKeepsItsObjectsAndStopsNobody/forbidden",
 		old: `state := classify(err)`,
 		new: `state := classify(err)
 			if state == Forbidden {
@@ -204,12 +204,12 @@ var isolation = []mutant{
 			out.Put(c.Key, row)`,
 	},
 	{
-		name: "a settling list under the stream's lock", peer: lockHeld,
+		name: "a settling list under the set's lock", peer: lockHeld,
 		in: "Write.settle", caught: "TestG11NoLockIsHeldDuringARequest",
-		old: `object, version, err := st.requests.Lookup(ctx, o.Key, o.Version)`,
-		new: `st.mu.Lock()
-			object, version, err := st.requests.Lookup(ctx, o.Key, o.Version)
-			st.mu.Unlock()`,
+		old: `object, version, err := st.Requests().Lookup(ctx, o.Key, o.Version)`,
+		new: `w.set.mu.Lock()
+			object, version, err := st.Requests().Lookup(ctx, o.Key, o.Version)
+			w.set.mu.Unlock()`,
 	},
 	{
 		name: "every Update converts everything", peer: reencoded,
@@ -235,17 +235,10 @@ var isolation = []mutant{
 	},
 	{
 		name: "one backoff for all", peer: oneBackoff,
-		in: "stream.Failed", caught: "TestG8TheFailuresOfOneKindDoNotSlowAnother",
+		in: "Stream.Failed", caught: "TestG8TheFailuresOfOneKindDoNotSlowAnother",
 		old: `s.mu.Lock()
 	state := classify(err)`,
-		new: `pause := time.Duration(0)
-			s.set.mu.Lock()
-			for _, other := range s.set.streams {
-				if other.health.err != nil {
-					pause = max(pause, time.Since(other.health.since)/2)
-				}
-			}
-			s.set.mu.Unlock()
+		new: `pause := time.Duration(s.shared.deletions.Add(1)) * time.Second / 4 // all streams count there
 			time.Sleep(pause)
 			s.mu.Lock()
 			state := classify(err)`,

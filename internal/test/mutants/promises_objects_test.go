@@ -41,7 +41,7 @@ var writes = []mutant{
 	},
 	{
 		name: "a GetCached reads past the own writes", says: "a read outside of a watch changes nothing that watches show",
-		in: "stream.entry", caught: "TestG4AReadEndsNoOwnWriteThatTheWatchHasNotShown/GetCached",
+		in: "Stream.Entry", caught: "TestG4AReadEndsNoOwnWriteThatTheWatchHasNotShown/GetCached",
 		old: `s.store.Read(key)`,
 		new: `s.store.Objects[key]`,
 	},

@@ -84,7 +84,7 @@ var clusters = []mutant{
 	},
 	{
 		name: "what was shown goes where there is no room", says: "a watch that has no room says so, and what it has shown stays",
-		in: "stream.Failed", caught: "TestG5G8AnEventOverTheBoundTakesNothingBackAndHarmsNoOtherStream",
+		in: "Stream.Failed", caught: "TestG5G8AnEventOverTheBoundTakesNothingBackAndHarmsNoOtherStream",
 		old: `state := classify(err)`,
 		new: `state := classify(err)
 			if errors.Is(err, source.ErrTooMany) && s.progress.phase.listed() {

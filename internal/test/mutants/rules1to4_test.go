@@ -16,7 +16,7 @@ var position = []mutant{
 	},
 	{
 		name: "a bookmark moves nothing", rule: "position",
-		in: "stream.Take", caught: "TestG6ABookmarkEndsWhatNoEventEnds",
+		in: "Stream.Take", caught: "TestG6ABookmarkEndsWhatNoEventEnds",
 		old: `return s.bookmark(e.RV)`,
 		new: `return nil`,
 	},
@@ -61,7 +61,7 @@ var entry = []mutant{
 	},
 	{
 		name: "a failed write leaves its mark", rule: "entry",
-		in: "stream.land", caught: "TestG4AWriteThatFailedOrMayHaveFailedLeavesNoTrace",
+		in: "Stream.EndWrite", caught: "TestG4AWriteThatFailedOrMayHaveFailedLeavesNoTrace",
 		old: `f.writes == 0`,
 		new: `w != nil && f.writes == 0`,
 	},
@@ -71,9 +71,9 @@ var entry = []mutant{
 var floor = []mutant{
 	{
 		name: "lists come from the server's cache", rule: "floor",
-		in: "newStream", caught: "TestG4ARelistIsNoOlderThanTheNewestOwnWrite",
-		old: `metav1.ListOptions{LabelSelector: s.Key.Labels, FieldSelector: s.Key.Fields, ShardSelector: s.Selector.Shard.String()}`,
-		new: `metav1.ListOptions{ResourceVersion: "0", LabelSelector: s.Key.Labels, FieldSelector: s.Key.Fields, ShardSelector: s.Selector.Shard.String()}`,
+		in: "internal/engine/stream.New", caught: "TestG4ARelistIsNoOlderThanTheNewestOwnWrite",
+		old: `metav1.ListOptions{LabelSelector: in.Key.Labels, FieldSelector: in.Key.Fields, ShardSelector: in.Selector.Shard.String()}`,
+		new: `metav1.ListOptions{ResourceVersion: "0", LabelSelector: in.Key.Labels, FieldSelector: in.Key.Fields, ShardSelector: in.Selector.Shard.String()}`,
 	},
 	{
 		name: "the floor is not kept", rule: "floor",
@@ -88,7 +88,7 @@ var floor = []mutant{
 	},
 	{
 		name: "a list that was under way is no older than a give-up", rule: "floor",
-		in: "stream.commit", caught: "TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown",
+		in: "Stream.commit", caught: "TestG5AListThatWasUnderWayWhenWritesWereGivenUpIsNotShown",
 		old: `s.progress.phase.gaveUp() && !older && coherence.Newer(s.own.atLeastRV, rv)`,
 		new: `false`,
 	},

@@ -61,13 +61,13 @@ var settling = []mutant{
 	{
 		name: "a write of which the server cannot be asked is forgotten", rule: "settling",
 		in: "Write.resolveOutcome", caught: "TestG4AWriteOfWhichTheServerCannotBeAskedIsReported",
-		old: `st.unsettle(o.Key, o.Version)`,
+		old: `st.Unsettle(o.Key, o.Version)`,
 		new: `_ = st`,
 	},
 	{
 		name: "an unsettled write is kept from the status", rule: "settling",
 		in: "Write.Commit", caught: "TestG4AnUnsettledDeletionIsInTheStatus",
-		old: `st.unsettle(o.Key, o.Version)`,
+		old: `st.Unsettle(o.Key, o.Version)`,
 	},
 }
 
@@ -94,8 +94,8 @@ var coverage = []mutant{
 	{
 		name: "streams of other versions are not told", rule: "coverage",
 		in: "Set.over", caught: "TestG4AWriteThroughAnotherVersionOfTheResourceIsShown",
-		old: `st.Resource.Storage == storage`,
-		new: `st.Resource.Storage == storage && st.Resource.Version == "v1"`,
+		old: `m.Resource.Storage == storage`,
+		new: `m.Resource.Storage == storage && m.Resource.Version == "v1"`,
 	},
 }
 
@@ -122,7 +122,7 @@ var probe = []mutant{
 	},
 	{
 		name: "a list that was overtaken is a restored cluster", rule: "probe",
-		in: "stream.commit", caught: "TestG5AListThatWasOvertakenIsNeverTakenForARestoredServer",
+		in: "Stream.commit", caught: "TestG5AListThatWasOvertakenIsNeverTakenForARestoredServer",
 		old: `older && !coherence.Newer(l.asked.FloorRV, rv)`,
 		new: `false`,
 	},
@@ -138,7 +138,7 @@ var echo = []mutant{
 	},
 	{
 		name: "a settling list replaces what is shown", rule: "echo",
-		in: "stream.record", caught: "TestG7ASettlingListThatBringsWhatIsShownChangesNothing",
+		in: "Stream.RecordWrite", caught: "TestG7ASettlingListThatBringsWhatIsShownChangesNothing",
 		old: `s.store.KeepIfSameVersion(before, o)`,
 		new: `o`,
 	},
@@ -160,7 +160,7 @@ var echo = []mutant{
 var lastState = []mutant{
 	{
 		name: "a deletion with the last version of its object is old news", rule: "last state",
-		in: "stream.event", caught: "TestG2ADeletionThatHasTheStoredVersionIsADeletion/all",
+		in: "Stream.event", caught: "TestG2ADeletionThatHasTheStoredVersionIsADeletion/all",
 		old: `last || !s.store.Stale(key, o)`,
 		new: `!s.store.Stale(key, o)`,
 	},

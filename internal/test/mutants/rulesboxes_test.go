@@ -37,7 +37,7 @@ var boxed = []mutant{
 	},
 	{
 		name: "files name what is in no alternative", rule: "D3",
-		in: "stream.event", caught: "TestG1G5WhatNoAlternativeSelectsIsNotKept",
+		in: "Stream.event", caught: "TestG1G5WhatNoAlternativeSelectsIsNotKept",
 		old: `in || had != nil`,
 		new: `in || had == nil`,
 	},

@@ -41,9 +41,10 @@ var arrows = []struct {
 	{"warm/files", ""},
 	{"warm", "source intake reflector warm/files"},
 	{"stream", "source audience intake reflector store warm"},
-	{"query", "plan audience stream"},
-	{"collect", "source stream query"},
-	{"partition", "stream query collect"},
+	{"streamset", "source audience intake reflector store warm stream"},
+	{"query", "plan audience stream streamset"},
+	{"collect", "source stream streamset query"},
+	{"partition", "streamset query collect"},
 }
 
 // sources calls f with each file of the engine that is no test, by the package that it is in.

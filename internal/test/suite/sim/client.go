@@ -11,7 +11,7 @@ import (
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/intake"
-	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -19,11 +19,11 @@ import (
 // it to the streams, like package kates.
 type Client struct {
 	*Server
-	Streams *stream.Set
+	Streams *streamset.Set
 }
 
 // NewClient returns a writer with its streams.
-func NewClient(s *Server, streams *stream.Set) Client { return Client{s, streams} }
+func NewClient(s *Server, streams *streamset.Set) Client { return Client{s, streams} }
 
 // Put writes an object to the server, and commits the answer after a time.
 func (o Client) Put(resource string, u *unstructured.Unstructured, answer time.Duration) {

@@ -1,10 +1,8 @@
-package stream
+package streamset
 
 import (
 	"context"
-	"errors"
 	"sync"
-	"sync/atomic"
 
 	"github.com/go-logr/logr"
 
@@ -15,33 +13,37 @@ import (
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/store"
+	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/warm"
 	"github.com/kates-go/kates/internal/object"
 )
-
-// ErrClosed is the cause of an end by Close.
-var ErrClosed = errors.New("closed")
 
 // Set is the streams of one client: one per distinct resource, namespace, selectors, form and
 // transform, shared by everyone who asks, and the journal of the client's own writes. It is safe
 // for concurrent use.
 type Set struct {
-	config Config
+	shared stream.Shared
 	ctx    context.Context // the client's life, which Close ends
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 
-	unversioned atomic.Int64 // how many deletions had no version, see progress.noteUnversioned
-	saver       *warm.Saver  // nil: nothing is kept for the next process
-	room        *store.Room
-	working     watchdog.Open // own writes that streams take in
+	saver   *warm.Saver   // nil: nothing is kept for the next process
+	working watchdog.Open // own writes that streams take in
 
 	mu      lockorder.Mutex[lockorder.StreamSet]
 	closed  bool
 	journal coherence.Journal
-	streams map[intake.Key]*stream
+	streams map[intake.Key]*member
 	users   map[User]struct{}
-	ended   map[intake.Key]*stream // that the saver has not written yet
+	ended   map[intake.Key]*stream.Stream // that the saver has not written yet
+}
+
+// member is a stream of a set. The set's lock guards what is not the stream's own.
+type member struct {
+	*stream.Stream
+	listeners int
+	left      int    // how often the last one has left
+	stop      func() // ends the stream; nil until it is started
 }
 
 // User is who reads streams of a set for longer than a call.
@@ -53,40 +55,34 @@ type User interface {
 	Shares(o any) bool
 }
 
-// use is how many listeners a stream has. The set's lock guards it.
-type use struct {
-	listeners int
-	left      int    // how often the last one has left
-	stop      func() // ends the stream; nil until it is started
-}
-
 // New returns a set without streams that lasts until Close.
-func New(c Config) *Set {
+func New(c stream.Config) *Set {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Set{
-		config: c.withDefaults(), ctx: ctx, cancel: cancel, room: store.NewRoom(c.ObjectsMax),
-		streams: make(map[intake.Key]*stream),
+		ctx: ctx, cancel: cancel,
+		streams: make(map[intake.Key]*member),
 		users:   make(map[User]struct{}),
-		ended:   make(map[intake.Key]*stream),
+		ended:   make(map[intake.Key]*stream.Stream),
 	}
-	if s.saver = warm.NewSaver(s.config.Warm, s.config.Logger, s.toSave); s.saver != nil {
+	s.shared.Config, s.shared.Room, s.shared.Owner = c.WithDefaults(), store.NewRoom(c.ObjectsMax), owner{s}
+	if s.saver = warm.NewSaver(s.Config().Warm, s.Logger(), s.toSave); s.saver != nil {
 		s.tasks.Go(func() { s.saver.Run(ctx) })
 	}
 	return s
 }
 
 // Config returns the set's configuration, with its defaults filled in.
-func (s *Set) Config() *Config { return &s.config }
+func (s *Set) Config() *stream.Config { return &s.shared.Config }
 
 // Logger is the set's.
-func (s *Set) Logger() logr.Logger { return s.config.Logger }
+func (s *Set) Logger() logr.Logger { return s.shared.Config.Logger }
 
-// Enter adds a user, which Close will end. After Close it is ErrClosed.
+// Enter adds a user, which Close will end. After Close it is stream.ErrClosed.
 func (s *Set) Enter(u User) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return ErrClosed
+		return stream.ErrClosed
 	}
 	s.users[u] = struct{}{}
 	return nil
@@ -125,75 +121,98 @@ func (s *Set) Close() {
 	s.saver.Last()
 }
 
-// Join adds a listener to the stream of a Spec, or, with [Config].Share, to one that has more. It
-// starts the stream for the first one.
-func (s *Set) Join(r object.Resource, spec object.Spec, o ListenOptions) (*Listener, error) {
+// Join adds a listener to the stream of a Spec, or, with [stream.Config].Share, to one that has
+// more. It starts the stream for the first one.
+func (s *Set) Join(r object.Resource, spec object.Spec, o stream.ListenOptions) (*stream.Listener, error) {
 	if err := object.Unjudged(r, spec); err != nil {
 		return nil, err
 	}
 	key := intake.KeyOf(r, spec)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st, part := s.streams[key], (*audience.Part)(nil)
-	if st == nil && !s.closed {
-		st, part = s.wider(r, spec, key, o)
+	m, part := s.streams[key], (*audience.Part)(nil)
+	if m == nil && !s.closed {
+		m, part = s.wider(r, spec, key, o)
 	}
-	if st == nil && !s.closed {
+	if m == nil && !s.closed {
 		s.mu.Unlock() // the configuration's function is not called under a lock
-		fresh := newStream(s, intake.New(r, spec, key, s.config.Source))
+		fresh := stream.New(&s.shared, intake.New(r, spec, key, s.shared.Source))
 		s.mu.Lock()
-		if st = s.streams[key]; st == nil { // nobody else has added it meanwhile
-			st = fresh
+		if m = s.streams[key]; m == nil { // nobody else has added it meanwhile
+			m = &member{Stream: fresh}
 		}
 	}
 	if s.closed {
-		return nil, ErrClosed
+		return nil, stream.ErrClosed
 	}
-	s.streams[st.Key] = st
-	st.use.listeners++
-	l := st.join(key, part, o)
-	if st.use.stop == nil { // started last: it is known by now who listens
+	s.streams[m.Key] = m
+	m.listeners++
+	l := m.Join(key, part, o)
+	if m.stop == nil { // started last: it is known by now who listens
 		ctx, cancel := context.WithCancel(s.ctx)
-		st.use.stop = cancel
-		s.tasks.Go(func() {
-			st.reflector.Run(ctx)
-			st.end()
-		})
+		m.stop = cancel
+		s.tasks.Go(func() { m.Run(ctx) })
 	}
 	return l, nil
 }
 
-// release gives up one use of a stream; the last one ends it. Counting and removing are one step,
-// so that nobody gets a stream that has ended.
-func (s *Set) release(st *stream) {
+// owner is the set as its streams see it.
+type owner struct{ *Set }
+
+// LowerFloor forgets own writes to a resource whose history has begun anew.
+func (s owner) LowerFloor(storage string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st.use.listeners--; st.use.listeners > 0 {
+	s.journal.Lower(storage)
+}
+
+// OtherShares returns the streams that hold other shares of a stream's objects, in the same form.
+func (s owner) OtherShares(of *stream.Stream) (all []*stream.Stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, m := range s.streams {
+		if key.Shard = of.Key.Shard; key == of.Key && m.Stream != of {
+			all = append(all, m.Stream)
+		}
+	}
+	return all
+}
+
+// Closed reports whether all streams have to end.
+func (s owner) Closed() bool { return s.ctx.Err() != nil }
+
+// Release gives up one use of a stream; the last one ends it. Counting and removing are one step,
+// so that nobody gets a stream that has ended.
+func (s owner) Release(st *stream.Stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.streams[st.Key]
+	if m.listeners--; m.listeners > 0 {
 		return
 	}
-	if s.config.Grace <= 0 || s.closed {
-		s.drop(st)
+	if s.shared.Grace <= 0 || s.closed {
+		s.drop(m)
 		return
 	}
-	st.use.left++
-	left := st.use.left
+	m.left++
+	left := m.left
 	s.tasks.Go(func() {
-		source.Sleep(s.ctx, s.config.Grace)
+		source.Sleep(s.ctx, s.shared.Grace)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if st.use.listeners == 0 && st.use.left == left { // nobody has come and gone meanwhile
-			s.drop(st)
+		if m.listeners == 0 && m.left == left { // nobody has come and gone meanwhile
+			s.drop(m)
 		}
 	})
 }
 
 // drop ends a stream that nobody uses. Called with mu held.
-func (s *Set) drop(st *stream) {
-	if s.streams[st.Key] == st {
-		delete(s.streams, st.Key)
-		st.use.stop()
-		if st.kept.Keepable() {
-			s.ended[st.Key] = st
+func (s *Set) drop(m *member) {
+	if s.streams[m.Key] == m {
+		delete(s.streams, m.Key)
+		m.stop()
+		if m.Keeper().Keepable() {
+			s.ended[m.Key] = m.Stream
 		}
 	}
 }
@@ -203,61 +222,43 @@ func (s *Set) drop(st *stream) {
 func (s *Set) toSave() (running, ended []*warm.Keeper) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, st := range s.streams {
-		if st.kept.Keepable() {
-			running = append(running, st.kept)
+	for _, m := range s.streams {
+		if m.Keeper().Keepable() {
+			running = append(running, m.Keeper())
 		}
 	}
 	for key, st := range s.ended {
 		if s.streams[key] == nil {
-			ended = append(ended, st.kept)
+			ended = append(ended, st.Keeper())
 		}
 	}
 	clear(s.ended)
 	return running, ended
 }
 
-// floor is the version of the newest own write to a resource: no list may be older.
-func (s *Set) floor(storage string) string {
+// FloorRV is the version of the newest own write to a stored resource: no list may be older.
+func (s *Set) FloorRV(storage string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.journal.Floor(storage)
 }
 
-// restored notes that a stream's resource has started a new history: the cluster was restored from
-// a backup.
-func (s *Set) restored(st *stream, rv string) {
-	s.mu.Lock()
-	s.journal.Lower(st.Resource.Storage)
-	s.mu.Unlock()
-	s.wentBack(st, rv)
-}
-
-func (s *Set) wentBack(st *stream, rv string) {
-	s.config.Logger.Error(nil, "the server's history went back: restored from a backup? starting anew",
-		"resource", st.Key.Resource, "version", rv)
-}
-
-// WentBack notes that the listener's stream has begun in a history that lacks what another stream
-// of the same resource has shown, at a version.
-func (l *Listener) WentBack(rv string) { l.stream.set.wentBack(l.stream, rv) }
-
 // all returns every stream.
-func (s *Set) all() []*stream {
+func (s *Set) all() []*stream.Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]*stream, 0, len(s.streams))
-	for _, st := range s.streams {
-		all = append(all, st)
+	all := make([]*stream.Stream, 0, len(s.streams))
+	for _, m := range s.streams {
+		all = append(all, m.Stream)
 	}
 	return all
 }
 
 // over returns the streams over one stored resource. Called with mu held.
-func (s *Set) over(storage string) (found []*stream) {
-	for _, st := range s.streams {
-		if st.Resource.Storage == storage {
-			found = append(found, st)
+func (s *Set) over(storage string) (found []*stream.Stream) {
+	for _, m := range s.streams {
+		if m.Resource.Storage == storage {
+			found = append(found, m.Stream)
 		}
 	}
 	return found
@@ -271,7 +272,7 @@ func (s *Set) Len() int { return len(s.all()) }
 func (s *Set) Shares(o any) bool {
 	if obj, ok := o.(object.Object); ok {
 		for _, st := range s.all() {
-			if e := st.entry(object.KeyOf(obj)); e.stored == obj || e.shown == obj {
+			if e := st.Entry(object.KeyOf(obj)); e.Stored == obj || e.Shown == obj {
 				return true
 			}
 		}
@@ -287,19 +288,14 @@ func (s *Set) Shares(o any) bool {
 // Horizon returns, for each stored resource that is watched, the newest version that a watch has
 // shown or an own write was answered with. Whatever happens to an object later has a newer one.
 func (s *Set) Horizon() map[string]string {
-	s.mu.Lock()
-	streams := make([]*stream, 0, len(s.streams))
 	newest := make(map[string]string)
-	for _, st := range s.streams {
-		streams = append(streams, st)
-		newest[st.Resource.Storage] = s.journal.Floor(st.Resource.Storage)
-	}
-	s.mu.Unlock()
-	for _, st := range streams {
-		st.mu.Lock()
-		position := st.store.View.Position()
-		st.mu.Unlock()
-		newest[st.Resource.Storage] = coherence.Newest(newest[st.Resource.Storage], position)
+	for _, st := range s.all() {
+		storage := st.Resource.Storage
+		newest[storage] = coherence.Newest(newest[storage], coherence.Newest(s.FloorRV(storage), st.Position()))
 	}
 	return newest
 }
+
+// Sync returns when every stream is as new as the server was at the call, or with ctx's error.
+// [stream.Sync] says what it costs.
+func (s *Set) Sync(ctx context.Context) error { return stream.Sync(ctx, s.all()) }

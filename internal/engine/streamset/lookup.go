@@ -1,11 +1,13 @@
-package stream
+package streamset
 
 import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/engine/intake"
+	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/object/project"
 )
@@ -31,16 +33,16 @@ func (s *Set) Lookup(r object.Resource, key object.Key, part intake.Part) (o obj
 		if !st.Covers(key) {
 			continue
 		}
-		e := st.entry(key)
+		e := st.Entry(key)
 		switch {
-		case e.phase.gaveUp():
-		case e.shown != nil:
-			newest = object.Newer(newest, e.shown)
-			if object.Fault(e.shown) == nil && st.HoldsPart(part) {
-				o = object.Newer(o, e.shown)
+		case e.GaveUp:
+		case e.Shown != nil:
+			newest = object.Newer(newest, e.Shown)
+			if object.Fault(e.Shown) == nil && st.HoldsPart(part) {
+				o = object.Newer(o, e.Shown)
 			}
-		case e.phase.listed() && st.Whole():
-			absent, as = true, coherence.Newest(as, e.shownRV)
+		case e.Listed && st.Whole():
+			absent, as = true, coherence.Newest(as, e.ShownRV)
 		}
 	}
 	switch {
@@ -63,15 +65,13 @@ func (s *Set) List(r object.Resource, namespace string, selector labels.Selector
 		if st.Key.Namespace != "" && st.Key.Namespace != namespace || !st.Whole() || !st.HoldsPart(part) {
 			continue
 		}
-		st.mu.Lock()
-		if ok = st.progress.phase == following; ok {
-			for _, c := range st.store.Everything() {
-				if o := object.Bare(c.Object); namespace == "" || o.GetNamespace() == namespace {
-					found, ok = append(found, o), ok && object.Fault(o) == nil
-				}
+		var all []audience.Change
+		all, ok = st.Everything()
+		for _, c := range all {
+			if o := object.Bare(c.Object); namespace == "" || o.GetNamespace() == namespace {
+				found, ok = append(found, o), ok && object.Fault(o) == nil
 			}
 		}
-		st.mu.Unlock()
 		if ok {
 			break
 		}
@@ -93,7 +93,7 @@ func (s *Set) Holds(r object.Resource, key object.Key, uid types.UID) bool {
 }
 
 // serving returns the streams of exactly this resource, as it is served now.
-func (s *Set) serving(r object.Resource) (found []*stream) {
+func (s *Set) serving(r object.Resource) (found []*stream.Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, st := range s.over(r.Storage) {
@@ -102,21 +102,6 @@ func (s *Set) serving(r object.Resource) (found []*stream) {
 		}
 	}
 	return found
-}
-
-// entry is what a stream has of one key, at one moment.
-type entry struct {
-	stored, shown object.Object // without and with own writes, nil for none
-	shownRV       string        // the version at which that is shown, "" if unknown
-	phase         phase         // of the stream, which may have shown a newer object if it gave up own writes
-}
-
-func (s *stream) entry(key object.Key) entry {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := entry{stored: s.store.Objects[key], shown: s.store.Read(key), phase: s.progress.phase}
-	e.shownRV, _ = s.store.View.Known(key)
-	return e
 }
 
 // Newest returns an object as the streams of exactly this resource (group and version too) show it
@@ -141,19 +126,19 @@ func (s *Set) Newest(r object.Resource, key object.Key, has func(object.Object) 
 		if !st.Covers(key) {
 			continue
 		}
-		e := st.entry(key)
+		e := st.Entry(key)
 		switch {
-		case e.phase.gaveUp():
+		case e.GaveUp:
 			return nil
-		case e.shown == nil:
-			if e.phase.listed() && st.Whole() {
-				absentRV = coherence.Newest(absentRV, e.shownRV)
+		case e.Shown == nil:
+			if e.Listed && st.Whole() {
+				absentRV = coherence.Newest(absentRV, e.ShownRV)
 			}
 			continue
 		}
-		newest = object.Newer(newest, e.shown)
-		if st.HoldsForm() && object.Fault(e.shown) == nil && has(object.Bare(e.shown)) {
-			found = object.Newer(found, e.shown)
+		newest = object.Newer(newest, e.Shown)
+		if st.HoldsForm() && object.Fault(e.Shown) == nil && has(object.Bare(e.Shown)) {
+			found = object.Newer(found, e.Shown)
 		}
 	}
 	switch {

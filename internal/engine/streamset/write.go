@@ -1,4 +1,4 @@
-package stream
+package streamset
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/source"
+	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -23,7 +24,7 @@ type Write struct {
 	resource object.Resource
 	key      object.Key
 	// begun are the streams that know of it, each with the write as that stream holds it.
-	begun map[*stream]*coherence.Write
+	begun map[*stream.Stream]*coherence.Write
 }
 
 // Begin notes that a write of an object is about to be sent. The name is empty where the server is
@@ -38,10 +39,10 @@ func (s *Set) Begin(r object.Resource, key object.Key) *Write {
 	if key.Name == "" {
 		return w
 	}
-	w.begun = make(map[*stream]*coherence.Write)
+	w.begun = make(map[*stream.Stream]*coherence.Write)
 	for _, st := range s.over(r.Storage) {
 		if st.Covers(key) {
-			st.takeOff(key)
+			st.BeginWrite(key)
 			w.begun[st] = nil
 		}
 	}
@@ -56,7 +57,7 @@ func (w *Write) land(done *coherence.Write) {
 		if came == nil {
 			came = done
 		}
-		st.land(w.key, came)
+		st.EndWrite(w.key, came)
 	}
 	w.begun = nil
 }
@@ -87,16 +88,16 @@ func (w *Write) Commit(ctx context.Context, o intake.Outcome) error {
 		if !st.Covers(o.Key) {
 			continue
 		}
-		st.reach(AtCommit, o.Key)
+		st.Reach(stream.AtCommit, o.Key)
 		if write, ok := st.JudgeWrite(o, w.resource); ok && w.record(st, write, by) {
 			continue
 		}
 		if err := w.settle(ctx, st, o.Write, by); err != nil {
-			st.unsettle(o.Key, o.Version)
+			st.Unsettle(o.Key, o.Version)
 			unsettled = append(unsettled, err)
 		}
 	}
-	s.Reach(AtLand)
+	s.Reach(stream.AtLand)
 	if o.Found {
 		w.land(nil) // nobody knows whose the events are that have come meanwhile
 	} else {
@@ -106,26 +107,26 @@ func (w *Write) Commit(ctx context.Context, o intake.Outcome) error {
 }
 
 // record hands the write to a stream, in the stream's form.
-func (w *Write) record(st *stream, o coherence.Write, by cause) bool {
+func (w *Write) record(st *stream.Stream, o coherence.Write, by stream.Cause) bool {
 	defer w.set.working.Begin("an own write, as " + st.Key.Resource + " shows it (Transform, Signal)")()
 	if object, ok := o.Object.(object.Object); ok {
-		o.Object = st.ShareAnswer(st.prepare(st.Private(object)))
+		o.Object = st.ShareAnswer(st.Prepare(st.Private(object)))
 	}
-	if !st.record(o, by) {
+	if !st.RecordWrite(o, by) {
 		return false
 	}
-	if _, begun := w.begun[st]; begun && by != delivered {
+	if _, begun := w.begun[st]; begun && by != stream.Delivered {
 		w.begun[st] = &o
 	}
 	return true
 }
 
 // causeOf is why streams show what they show once the outcome is recorded.
-func causeOf(o intake.Outcome) cause {
+func causeOf(o intake.Outcome) stream.Cause {
 	if o.Found {
-		return delivered
+		return stream.Delivered
 	}
-	return written
+	return stream.Written
 }
 
 // resolveOutcome returns an outcome that tells what became of the object: its answer, or what the
@@ -138,7 +139,7 @@ func (w *Write) resolveOutcome(ctx context.Context, o intake.Outcome) (intake.Ou
 		return o, nil
 	}
 	s.mu.Lock()
-	streams := slices.DeleteFunc(s.over(w.resource.Storage), func(st *stream) bool { return !st.Covers(o.Key) })
+	streams := slices.DeleteFunc(s.over(w.resource.Storage), func(st *stream.Stream) bool { return !st.Covers(o.Key) })
 	s.mu.Unlock()
 	if len(streams) == 0 {
 		return o, nil
@@ -149,7 +150,7 @@ func (w *Write) resolveOutcome(ctx context.Context, o intake.Outcome) (intake.Ou
 		return o, nil
 	case err != nil:
 		for _, st := range streams {
-			st.unsettle(o.Key, o.Version)
+			st.Unsettle(o.Key, o.Version)
 		}
 		return o, fmt.Errorf("ask for %s %q: %w", w.resource.Resource, o.Key, err)
 	}
@@ -165,16 +166,16 @@ func (w *Write) resolveOutcome(ctx context.Context, o intake.Outcome) (intake.Ou
 
 // asking is how to ask for an object without a selector: as one of the streams does, which knows
 // what the server's lists look like, or with a source of its own.
-func (w *Write) asking(streams []*stream) source.Requests {
+func (w *Write) asking(streams []*stream.Stream) source.Requests {
 	for _, st := range streams {
 		if st.Resource.GroupVersionResource == w.resource.GroupVersionResource && st.Key.Form == object.Whole {
-			all := st.requests
+			all := st.Requests()
 			all.Selection = metav1.ListOptions{}
 			return all
 		}
 	}
 	lockorder.CallOut("Config.Source")
-	return source.Requests{Source: w.set.config.Source(w.resource, w.key.Namespace, object.Whole), Namespace: w.key.Namespace}
+	return source.Requests{Source: w.set.shared.Source(w.resource, w.key.Namespace, object.Whole), Namespace: w.key.Namespace}
 }
 
 // refuses reports whether the server will not answer, however often it is asked.
@@ -183,15 +184,15 @@ func refuses(err error) bool {
 }
 
 // settle asks the server for one object as the stream would show it: rule 6 of package coherence.
-func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, by cause) error {
-	object, version, err := st.requests.Lookup(ctx, o.Key, o.Version)
+func (w *Write) settle(ctx context.Context, st *stream.Stream, o coherence.Write, by stream.Cause) error {
+	object, version, err := st.Requests().Lookup(ctx, o.Key, o.Version)
 	if err != nil {
 		return fmt.Errorf("ask for %s %q: %w", st.Key.Resource, o.Key, err)
 	}
 	made := coherence.Write{Key: o.Key, UID: o.UID, Version: version}
 	if object != nil && st.Matches(object) { // it was asked for what the alternatives have in common
 		if object.GetResourceVersion() != o.Version {
-			by = delivered // others may have made it
+			by = stream.Delivered // others may have made it
 		}
 		made.Object, made.UID = object, object.GetUID()
 	}
@@ -199,7 +200,7 @@ func (w *Write) settle(ctx context.Context, st *stream, o coherence.Write, by ca
 	s.mu.Lock()
 	s.journal.Commit(w.resource.Storage, made)
 	s.mu.Unlock()
-	st.reach(AtSettle, o.Key)
+	st.Reach(stream.AtSettle, o.Key)
 	w.record(st, made, by)
 	return nil
 }
