@@ -158,11 +158,13 @@ func (s *server) do(c Command) (a Answer, err error) {
 	return a, err
 }
 
-// firstResults makes the first results some times, each time from nothing. It returns the median of
-// the CPU times. The first time has the process get its memory from the system.
+// firstResults makes the first results some times, each time from nothing, as krt's server does. It
+// returns the median of the CPU times. The first time has the process get its memory from the
+// system: the median is of a process that has the memory.
 func (s *server) firstResults() (float64, error) {
 	var all []float64
 	for range 3 {
+		s.forget()
 		runtime.GC()
 		cpu, err := seconds(s.first)
 		if err != nil {

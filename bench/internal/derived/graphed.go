@@ -62,7 +62,6 @@ func (g *graphed[S, V]) values() any {
 func (g *graphed[S, V]) forget() {
 	g.graph, g.reader = nil, nil
 	g.out = derive.Collection[key, V]{}
-	g.declare = nil
 }
 
 // lineOf writes a result.
