@@ -47,9 +47,9 @@ func (p *Part) Has(o object.Object) bool {
 	return p.selector.ByMetadata(o)
 }
 
-// Sees returns what the reader sees of an object that the stream shows, without a stamp: nil if the
-// object is not in the part.
-func (p *Part) Sees(key object.Key, o object.Object) object.Object {
+// Narrow returns what the reader sees of an object that the stream shows, without a stamp: nil if
+// the object is not in the part.
+func (p *Part) Narrow(key object.Key, o object.Object) object.Object {
 	o = object.Bare(o)
 	switch {
 	case p == nil:
@@ -93,7 +93,7 @@ func (p *Part) shorten(o object.Object) object.Object {
 func (p *Part) Filter(all []Change) []Change {
 	seen := all[:0]
 	for _, c := range all {
-		if c.Object = p.Sees(c.Key, c.Object); c.Object != nil {
+		if c.Object = p.Narrow(c.Key, c.Object); c.Object != nil {
 			seen = append(seen, c)
 		}
 	}

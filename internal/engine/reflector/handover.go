@@ -34,26 +34,26 @@ func (o *Opened) Stop() {
 	}
 }
 
-// Try opens the sink's watch over the connection of ctx. The watch outlives ctx. It is nil if the
+// OpenElsewhere opens the sink's watch over the connection of ctx. The watch outlives ctx. It is nil if the
 // sink has no position yet, or if its position is of no use there; that is no error. probe: the
 // server's newest version is asked for before. Any goroutine may call it.
-func (f *Reflector) Try(ctx context.Context, probe bool) (*Opened, error) {
+func (f *Reflector) OpenElsewhere(ctx context.Context, probe bool) (*Opened, error) {
 	f.mu.Lock()
 	lists := f.hand.lists
 	f.mu.Unlock()
-	mark := f.sink.Mark()
-	if !coherence.Comparable(mark.PositionRV) {
+	at := f.sink.Progress()
+	if !coherence.Comparable(at.PositionRV) {
 		_, err := f.newest(ctx)
 		return nil, err
 	}
 	if probe {
-		if rv, err := f.newest(ctx); err != nil || coherence.Newer(mark.FloorRV, rv) {
+		if rv, err := f.newest(ctx); err != nil || coherence.Newer(at.FloorRV, rv) {
 			return nil, err // if it is older: the reflector asks again, and finds out why
 		}
 	}
 	var w *dialled
 	err := source.Patiently(ctx, func() (err error) {
-		w, err = f.dialApart(ctx, f.Requests.WatchFrom(mark.PositionRV))
+		w, err = f.dialApart(ctx, f.Requests.WatchFrom(at.PositionRV))
 		return err
 	})
 	switch {
@@ -81,9 +81,9 @@ func (f *Reflector) dialApart(ctx context.Context, o metav1.ListOptions) (*diall
 	return w, nil
 }
 
-// Move tells the reflector that the connection was exchanged, and hands over a watch that is open
+// HandOver says that the connection was exchanged, and hands over a watch that is open
 // on the new one; nil: there is none. Any goroutine may call it.
-func (f *Reflector) Move(w *Opened) {
+func (f *Reflector) HandOver(w *Opened) {
 	f.mu.Lock()
 	if w != nil && (f.hand.closed || f.hand.lists != w.lists) {
 		defer w.Stop() // a list has come since, perhaps of a new history
@@ -100,7 +100,7 @@ func (f *Reflector) Move(w *Opened) {
 	}
 }
 
-// handedOver returns the watch that Move has handed over, nil if there is none.
+// handedOver returns the watch that HandOver has handed over, nil if there is none.
 func (f *Reflector) handedOver() (w *dialled) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,7 +112,7 @@ func (f *Reflector) handedOver() (w *dialled) {
 	return w
 }
 
-// dropOutdated ends a watch that Move has handed over: a list has come since.
+// dropOutdated ends a watch that HandOver has handed over: a list has come since.
 func (f *Reflector) dropOutdated() {
 	f.mu.Lock()
 	f.hand.lists++

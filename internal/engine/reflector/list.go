@@ -35,12 +35,12 @@ const (
 	probeOlder       // its newest version was, when it was asked for nothing else
 )
 
-func (f *Reflector) asked() Asked { return Asked{f.sink.Mark().FloorRV, f.doubt == probeOlder} }
+func (f *Reflector) asked() Asked { return Asked{f.sink.Progress().FloorRV, f.doubt == probeOlder} }
 
 // loadFirst takes in a first list that does not come from the server.
 func (f *Reflector) loadFirst(ctx context.Context, first First) error {
-	asked := Asked{FloorRV: f.sink.Mark().FloorRV} // before any request: W1
-	next, rv, err := first.Load(ctx, asked, f.sink.Begin)
+	asked := Asked{FloorRV: f.sink.Progress().FloorRV} // before any request: W1
+	next, rv, err := first.Load(ctx, asked, f.sink.NewList)
 	if next != nil {
 		defer next.Drop()
 	}
@@ -72,7 +72,7 @@ func (f *Reflector) list(ctx context.Context) (*dialled, error) {
 // confirm asks whether the server is as old as its list was (rule 8). If it is not, the list was
 // wrong.
 func (f *Reflector) confirm(ctx context.Context) error {
-	floorRV := f.sink.Mark().FloorRV
+	floorRV := f.sink.Progress().FloorRV
 	rv, err := f.newest(ctx)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (f *Reflector) confirm(ctx context.Context) error {
 func (f *Reflector) listPaged(ctx context.Context) error {
 	var next List
 	rv, err := f.Requests.ListInPages(ctx, f.PageSize, func() func(runtime.Object) error {
-		next = f.sink.Begin(f.asked())
+		next = f.sink.NewList(f.asked())
 		return next.Put
 	})
 	if next != nil {
@@ -111,7 +111,7 @@ func (f *Reflector) listStreamed(ctx context.Context) (*dialled, error) {
 	case err != nil:
 		return nil, err
 	}
-	next := f.sink.Begin(asked)
+	next := f.sink.NewList(asked)
 	defer next.Drop()
 	rv, err := ReadInitial(ctx, w, next)
 	if err == nil {
@@ -144,7 +144,7 @@ func ReadInitial(ctx context.Context, w watch.Interface, next List) (rv string, 
 			}
 			e, err := source.Check(raw)
 			if err == nil {
-				rv, err = next.Take(e)
+				rv, err = next.Apply(e)
 			}
 			idle.Reset(initialIdle) // what a user's function takes is no silence of the server
 			if rv != "" || err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/kates-go/kates/internal/engine/source"
 )
 
-// Sink is what a reflector fills. The reflector's goroutine calls it, and Mark any.
+// Sink is what a reflector fills. The reflector's goroutine calls it, and Progress any.
 type Sink interface {
-	// Begin starts the next list. The one before is dropped.
-	Begin(Asked) List
-	// Take takes in an event of the watch. An error ends the watch.
-	Take(source.Event) error
-	// Mark is how far the sink has come.
-	Mark() Mark
+	// NewList starts the next list. The one before is dropped.
+	NewList(Asked) List
+	// Apply takes in an event of the watch. An error ends the watch.
+	Apply(source.Event) error
+	// Progress is how far the sink has come.
+	Progress() Progress
 	// Opened says that a watch is open that goes on from a version. A list that was streamed goes
 	// on as a watch without a word.
 	Opened(fromRV string)
@@ -33,9 +33,9 @@ type Sink interface {
 type List interface {
 	// Put takes in an item of a list, which comes once.
 	Put(item runtime.Object) error
-	// Take takes in an initial event of a watch, which may be about an object that came before.
+	// Apply takes in an initial event of a watch, which may be about an object that came before.
 	// It returns the version of the list when the event is the bookmark that ends the list.
-	Take(source.Event) (rv string, err error)
+	Apply(source.Event) (rv string, err error)
 	// Commit puts the whole list in the place of what the sink has. [ErrOlder]: the list is older
 	// than what the sink has had.
 	Commit(rv string) error
@@ -43,8 +43,8 @@ type List interface {
 	Drop()
 }
 
-// Mark is how far a sink has come.
-type Mark struct {
+// Progress is how far a sink has come.
+type Progress struct {
 	PositionRV string // up to which the sink is complete, "" before the first list
 	FloorRV    string // that no list may be older than
 	Owed       bool   // something waits for a version that the watch has not shown

@@ -139,14 +139,14 @@ func (s *server) reflector(to Sink) *Reflector {
 // sink notes what it is told.
 type sink struct {
 	mu      sync.Mutex
-	mark    Mark
+	mark    Progress
 	full    bool
 	doubted bool // of the last list
 }
 
-func (s *sink) Begin(a Asked) List { return &list{sink: s, asked: a} }
+func (s *sink) NewList(a Asked) List { return &list{sink: s, asked: a} }
 
-func (s *sink) Take(e source.Event) error {
+func (s *sink) Apply(e source.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.full {
@@ -156,7 +156,7 @@ func (s *sink) Take(e source.Event) error {
 	return nil
 }
 
-func (s *sink) Mark() Mark {
+func (s *sink) Progress() Progress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mark
@@ -174,7 +174,7 @@ type list struct {
 }
 
 func (l *list) Put(runtime.Object) error          { return nil }
-func (l *list) Take(source.Event) (string, error) { return "", nil }
+func (l *list) Apply(source.Event) (string, error) { return "", nil }
 func (l *list) Drop()                             {}
 func (l *list) Commit(rv string) error {
 	l.sink.mu.Lock()
@@ -308,7 +308,7 @@ type slowList struct {
 	left int
 }
 
-func (l *slowList) Take(source.Event) (string, error) {
+func (l *slowList) Apply(source.Event) (string, error) {
 	time.Sleep(initialIdle + time.Second)
 	if l.left--; l.left == 0 {
 		return "10", nil
@@ -357,10 +357,10 @@ func TestAnExchangeOfTheConnectionEndsNoWatchBeforeTheNext(t *testing.T) {
 				var next *Opened
 				if tried {
 					var err error
-					next, err = f.Try(t.Context(), false)
+					next, err = f.OpenElsewhere(t.Context(), false)
 					assert.NoError(t, err)
 				}
-				f.Move(next)
+				f.HandOver(next)
 				synctest.Wait()
 				assert.False(t, v.ended.IsZero(), "the old watch has ended")
 				assert.Empty(t, v.asked, "before the next one was open")

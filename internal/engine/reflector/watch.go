@@ -112,10 +112,10 @@ func (f *Reflector) next(ctx context.Context, got result) (*dialled, error) {
 func (f *Reflector) read(ctx context.Context, w *dialled) (got result) {
 	quiet := time.NewTimer(f.IdleTimeout)
 	defer quiet.Stop()
-	started, fromRV := time.Now(), f.sink.Mark().PositionRV
+	started, fromRV := time.Now(), f.sink.Progress().PositionRV
 	defer func() {
 		got.lasted = time.Since(started)
-		if got.brought != nothing && (!coherence.Comparable(fromRV) || coherence.Newer(f.sink.Mark().PositionRV, fromRV)) {
+		if got.brought != nothing && (!coherence.Comparable(fromRV) || coherence.Newer(f.sink.Progress().PositionRV, fromRV)) {
 			got.brought = news
 		}
 		if got.ending == inTime {
@@ -140,7 +140,7 @@ func (f *Reflector) read(ctx context.Context, w *dialled) (got result) {
 			}
 			e, err := source.Check(raw)
 			if err == nil {
-				err = f.sink.Take(e)
+				err = f.sink.Apply(e)
 			}
 			if err != nil {
 				got.err = err
@@ -195,7 +195,7 @@ func (f *Reflector) tryOpen(ctx context.Context, probe, wasSilent bool) (*dialle
 
 // resumeRV is the version that the watch goes on from.
 func (f *Reflector) resumeRV() string {
-	if rv := f.sink.Mark().PositionRV; coherence.Comparable(rv) {
+	if rv := f.sink.Progress().PositionRV; coherence.Comparable(rv) {
 		return rv
 	}
 	return f.watchRV
@@ -207,7 +207,7 @@ func (f *Reflector) newest(ctx context.Context) (rv string, err error) {
 	defer cancel()
 	now, err := f.Requests.Newest(ctx)
 	if err == nil {
-		err = source.CheckListVersion(now.RV, f.sink.Mark().PositionRV)
+		err = source.CheckListVersion(now.RV, f.sink.Progress().PositionRV)
 	}
 	return now.RV, err
 }
@@ -219,7 +219,7 @@ func (f *Reflector) probe(ctx context.Context, wasSilent bool) error {
 	if !coherence.Comparable(f.resumeRV()) {
 		return nil
 	}
-	floorRV := f.sink.Mark().FloorRV
+	floorRV := f.sink.Progress().FloorRV
 	newestRV, err := f.newest(ctx)
 	switch {
 	case err != nil:
@@ -227,7 +227,7 @@ func (f *Reflector) probe(ctx context.Context, wasSilent bool) error {
 	case coherence.Newer(floorRV, newestRV):
 		f.doubt = probeOlder
 		return ErrOlder
-	case wasSilent && f.sink.Mark().Owed:
+	case wasSilent && f.sink.Progress().Owed:
 		return errResidue
 	}
 	return nil

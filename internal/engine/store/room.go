@@ -138,8 +138,8 @@ func (s *Store) Close() {
 	s.recount()
 }
 
-// ListHas takes in how many objects the list under way has, 0 if there is none.
-func (s *Store) ListHas(objects int) {
+// SetListSize takes in how many objects the list under way has, 0 if there is none.
+func (s *Store) SetListSize(objects int) {
 	s.places.listed = objects
 	s.recount()
 }

@@ -61,6 +61,6 @@ func TestANamesakeWithoutRoomTakesNone(t *testing.T) {
 	assert.False(t, s.Add(key, o, second))
 	assert.Equal(t, 1, s.Size())
 	assert.Same(t, o, s.Objects[key])
-	s.ListHas(0)
+	s.SetListSize(0)
 	assert.Equal(t, 1, room.Taken())
 }

@@ -200,10 +200,10 @@ func (s *Store) List(rv string) []coherence.Ended {
 	return s.View.List(rv, func(key object.Key) types.UID { return object.UIDOf(s.Objects[key]) })
 }
 
-// Is reports whether the store is what a server had at a version: every object that it had is
-// stored, no older, and every other stored object is newer. versions has the version of each
-// object, by its [Name].
-func (s *Store) Is(atRV string, versions map[object.Key]string) bool {
+// HasVersions reports whether the store is what a server had at a version: every object of the
+// server is stored, no older, and every other stored object is newer. versions has the version of
+// each object of the server, by its [Name].
+func (s *Store) HasVersions(atRV string, versions map[object.Key]string) bool {
 	found := 0
 	for name, have := range s.distinct {
 		switch want, ok := versions[name]; {

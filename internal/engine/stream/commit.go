@@ -1,6 +1,8 @@
 package stream
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/reflector"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/store"
+	"github.com/kates-go/kates/internal/object"
 )
 
 // commit takes in a whole list, as of a version.
@@ -93,4 +96,90 @@ func (s *Stream) swap(l store.List, rv string, restored bool) (wake []func()) {
 		wake = s.mark(wake, key, shown, Delivered)
 	}
 	return wake
+}
+
+// Gone takes in that there is certainly nothing left to watch: the resource is served in no
+// version, or the namespace is gone. All objects are deleted. A stream that had none is known to
+// be empty.
+func (s *Stream) Gone(why error) {
+	s.mu.Lock()
+	var wake []func()
+	if s.progress.phase.listed() {
+		wake = s.swap(store.NewList(make(map[object.Key]object.Object)), "", false)
+		s.kept.Forget()
+		clear(s.own.unsettled)
+		for _, e := range s.store.DropWrites() {
+			wake = s.mark(wake, e.Key, e.Object.(object.Object), Delivered)
+		}
+		s.follow() // own writes that were given up are of objects that are gone
+	}
+	s.health.turn(true, s.listeners)
+	changed, log := s.health.set(Missing, why), s.logFor(!s.progress.phase.listed() && grave(Missing, why, false, s.listeners))
+	wake = s.listeners.trouble(wake)
+	s.waiters.wake()
+	s.mu.Unlock()
+	if changed {
+		log(why, "gone")
+	}
+	run(wake)
+}
+
+// well notes that a request succeeded. It reports whether the stream has recovered. Called with mu
+// held.
+func (s *Stream) well() bool {
+	state := Synced
+	if !s.progress.phase.listed() {
+		state = Listing
+	}
+	s.health.refused = 0
+	s.health.turn(false, s.listeners)
+	s.health.heard = time.Now()
+	return s.health.set(state, nil) && state == Synced
+}
+
+func (s *Stream) logRecovered(recovered bool) {
+	if recovered {
+		s.config.Logger.V(1).Info("watching", "resource", s.Key.Resource, "namespace", s.Key.Namespace)
+	}
+}
+
+// WentBack notes that the listener's stream has begun in a history that lacks what another stream
+// of the same resource has shown, at a version.
+func (l *Listener) WentBack(rv string) { l.stream.logWentBack(rv) }
+
+func (s *Stream) logWentBack(rv string) {
+	s.config.Logger.Error(nil, "the server's history went back: restored from a backup? starting anew",
+		"resource", s.Key.Resource, "version", rv)
+}
+
+// toRead is what failed when an event of the watch made no sense, and the watch goes on.
+const toRead reflector.Request = "read an event of"
+
+// Failed takes in that a list or watch has failed. Each transition is logged once, not each retry.
+func (s *Stream) Failed(what reflector.Request, err error) {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	s.mu.Lock()
+	state := classify(err)
+	if final(err) && what == reflector.ToList {
+		s.health.refused++
+	}
+	changed, log := s.health.set(state, err), s.logFor(grave(state, err, s.progress.phase.listed(), s.listeners))
+	s.health.misread = what == toRead
+	wake := s.listeners.trouble(nil)
+	s.mu.Unlock()
+	if changed {
+		log(err, "cannot "+string(what)+", will keep trying")
+	}
+	run(wake)
+}
+
+// logFor returns the function that logs an error: as an error if it is grave, else as information.
+func (s *Stream) logFor(grave bool) func(err error, what string) {
+	log := s.config.Logger.WithValues("resource", s.Key.Resource, "namespace", s.Key.Namespace)
+	if grave {
+		return func(err error, what string) { log.Error(err, what) }
+	}
+	return func(err error, what string) { log.Info(what, "err", err) }
 }

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"github.com/kates-go/kates/internal/engine/audience"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -36,4 +37,29 @@ func (s *Stream) Everything() (all []audience.Change, ok bool) {
 		return nil, false
 	}
 	return s.store.Everything(), true
+}
+
+// narrowMost is how many narrow listeners a stream serves: each costs it something at each event.
+const narrowMost = 64
+
+// Contains reports whether the stream has every object of another one, with as much of it.
+func (s *Stream) Contains(key intake.Key) bool {
+	return s.Whole() && s.Transform == nil && s.Keep == nil && s.Key.Resource == key.Resource &&
+		s.Key.Kind == key.Kind && s.Key.Namespaced == key.Namespaced &&
+		(s.Key.Namespace == "" || s.Key.Namespace == key.Namespace) &&
+		(s.Key.Form == key.Form || key.Form == object.Metadata && !s.Key.Form.Projects())
+}
+
+// serves reports whether the stream can take another narrow listener: it has its objects, and no
+// trouble.
+func (s *Stream) TakesPart() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	narrow := 0
+	for l := range s.listeners {
+		if l.part != nil {
+			narrow++
+		}
+	}
+	return narrow < narrowMost && s.progress.phase.listed() && !s.progress.ended && s.health.state == Synced
 }

@@ -3,11 +3,12 @@ package stream
 import (
 	"cmp"
 	"slices"
-	"sync/atomic"
+	"strings"
 	"time"
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/footprint"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -173,28 +174,64 @@ func (l *Listener) Examine(key object.Key) Examined {
 	return e
 }
 
-// tally counts what a stream has done. Nothing of the stream depends on it. It needs no lock.
-type tally struct {
-	id          int64 // tells the streams of a process apart
-	events      atomic.Uint64
-	bookmarks   atomic.Uint64
-	undecodable atomic.Uint64
-	listed      atomic.Int64 // the objects of the list under way
-	size        atomic.Pointer[sized]
+// Status says how one stream stands.
+type Status struct {
+	State State
+	Since time.Time
+	// Error is the last one, "" while all is well.
+	Error string
+	// Form of the objects that the stream holds, and how they come over the wire.
+	Form string
+	// Shard is empty for a stream of all objects. For one of a share it says in words whether the
+	// server sends this share alone.
+	Shard string
+	// Heard is when the server last said anything.
+	Heard time.Time
+	// Objects is how many objects the stream holds.
+	Objects int
+	// PositionRV is the version up to which the watch has delivered everything.
+	PositionRV string
+	// Pending own writes that the watch has not shown yet, and Unsettled ones that the server
+	// could not be asked about.
+	Pending, Unsettled int
+	// Restarts is how many lists came after the first.
+	Restarts int
+	// Start says how the stream has begun, if streams are kept for the next process: "warm", or
+	// "list: " and why it was not warm.
+	Start string
 }
 
-var streamIDs atomic.Int64
-
-// taken counts an object that has come.
-func (t *tally) taken(o object.Object) {
-	if object.Fault(o) != nil {
-		t.undecodable.Add(1)
+// Status says how the listener's stream stands.
+func (l *Listener) Status() Status {
+	s := l.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.status()
+	st.Objects = l.count()
+	if l.part != nil {
+		st.Form = strings.TrimSpace(l.as.Form.Word() + " of a wider watch")
+		if l.as.Shard != "" {
+			st.Shard = intake.ShardNarrowed
+		}
 	}
+	return st
 }
 
-// sized is an estimate of how many bytes an object of a stream takes.
-type sized struct {
-	per     int64
-	objects int // that there were
-	at      time.Time
+// status says how the stream stands. Called with mu held.
+func (s *Stream) status() Status {
+	st := Status{
+		State: s.health.state, Since: s.health.since, Heard: s.health.heard, Form: s.FormNow(),
+		Shard:      s.ShardStatus(),
+		PositionRV: s.store.View.Position(),
+		Start:      s.kept.Start(),
+		Pending:    s.store.View.Pending(), Restarts: s.health.restarts,
+		Unsettled: s.own.forgetSettled(s.store.View.Position()),
+	}
+	if st.State == "" {
+		st.State = Listing
+	}
+	if s.health.err != nil {
+		st.Error = s.health.err.Error()
+	}
+	return st
 }

@@ -78,7 +78,7 @@ const (
 // mark notes that what is shown for key went from before to after. It returns what is to be run
 // for that once no lock is held, nil if nothing. Called with the stream's lock held.
 func (l *Listener) mark(key object.Key, before, after object.Object, own bool) func() {
-	before, after = l.part.Sees(key, before), l.part.Sees(key, after)
+	before, after = l.part.Narrow(key, before), l.part.Narrow(key, after)
 	if before == after {
 		return nil // none, or the same part of two objects
 	}
@@ -210,12 +210,6 @@ func (l *Listener) Namespace() string {
 // Storage names the stored resource, see [object.Resource].
 func (l *Listener) Storage() string { return l.stream.Resource.Storage }
 
-// ID tells streams apart, and the parts of one that narrow listeners see.
-type ID struct {
-	stream *Stream
-	part   intake.Key // zero: all of it
-}
-
 // Stream is the stream that the listener has joined, or the part of it.
 func (l *Listener) Stream() ID {
 	if l.part != nil {
@@ -243,18 +237,6 @@ type ListenerState struct {
 	// PositionRV is the version up to which the watch has delivered everything.
 	PositionRV string
 }
-
-// Refusal is how certain it is that there is no first list.
-type Refusal int
-
-const (
-	// NotRefused: it may still come.
-	NotRefused Refusal = iota
-	// Refused: the server keeps refusing it.
-	Refused
-	// RefusedForLong: the server has refused it for half a minute or so, or the resource is gone.
-	RefusedForLong
-)
 
 // Ready reports whether the whole first list is in.
 func (s ListenerState) Ready() bool { return s.Phase >= audience.Relisting }
@@ -312,3 +294,28 @@ func (l *Listener) worth(before, after object.Object) (yes bool) {
 	})
 	return yes
 }
+
+// read returns what the listener sees of a key. Called with the stream's lock held.
+func (l *Listener) read(key object.Key) object.Object {
+	return l.part.Narrow(key, l.stream.store.Read(key))
+}
+
+// everything returns all objects that the listener sees. Called with the stream's lock held.
+func (l *Listener) everything() []audience.Change { return l.part.Filter(l.stream.store.Everything()) }
+
+// count returns how many objects of the server the listener sees. Called with the stream's lock
+// held.
+func (l *Listener) count() (n int) {
+	if l.part == nil {
+		return l.stream.store.Size()
+	}
+	for _, o := range l.stream.store.Objects {
+		if l.part.Has(o) {
+			n++
+		}
+	}
+	return n
+}
+
+// Reach is [Stream.Reach] of the listener's stream.
+func (l *Listener) Reach(p Point, key object.Key) { l.stream.Reach(p, key) }

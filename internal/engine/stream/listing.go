@@ -28,8 +28,8 @@ type listing struct {
 	from *warm.Base
 }
 
-// Begin starts a listing. The one before is dropped.
-func (s *Stream) Begin(asked reflector.Asked) reflector.List { return s.newListing(asked) }
+// NewList starts a listing. The one before is dropped.
+func (s *Stream) NewList(asked reflector.Asked) reflector.List { return s.newListing(asked) }
 
 func (s *Stream) newListing(asked reflector.Asked) *listing {
 	s.listing(0)
@@ -111,9 +111,9 @@ func (l *listing) remove(key object.Key, o object.Object) {
 	l.stream.listing(l.Size())
 }
 
-// Take takes in an event of a streamed list. It returns the version of the bookmark that ends the
+// Apply takes in an event of a streamed list. It returns the version of the bookmark that ends the
 // list.
-func (l *listing) Take(e source.Event) (rv string, err error) {
+func (l *listing) Apply(e source.Event) (rv string, err error) {
 	switch e.Type {
 	case watch.Bookmark:
 		m, err := meta.Accessor(e.Object)
@@ -142,7 +142,7 @@ func (s *Stream) listing(objects int) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.store.ListHas(objects)
+	s.store.SetListSize(objects)
 }
 
 // admit takes the places for the list under way, which has so many objects.

@@ -11,18 +11,18 @@ import (
 	"github.com/kates-go/kates/internal/engine/source"
 )
 
-// TryMove opens the stream's watch over another connection, see [reflector.Reflector.Try]. It is no
+// OpenElsewhere opens the stream's watch over another connection, see [reflector.Reflector.OpenElsewhere]. It is no
 // error if the stream's own requests fail in the same way.
-func (s *Stream) TryMove(ctx context.Context, elsewhere bool) (*reflector.Opened, error) {
-	w, err := s.reflector.Try(ctx, elsewhere)
+func (s *Stream) OpenElsewhere(ctx context.Context, elsewhere bool) (*reflector.Opened, error) {
+	w, err := s.reflector.OpenElsewhere(ctx, elsewhere)
 	if err != nil && !s.alreadyFailsLike(err) {
 		return nil, s.requests.Named(err)
 	}
 	return w, nil
 }
 
-// Move hands over what TryMove has opened, nil for nothing.
-func (s *Stream) Move(w *reflector.Opened) { s.reflector.Move(w) }
+// HandOver hands over what OpenElsewhere has opened, nil for nothing.
+func (s *Stream) HandOver(w *reflector.Opened) { s.reflector.HandOver(w) }
 
 // alreadyFailsLike reports whether the stream's own requests fail in the same way now. An error
 // over another connection then says nothing against that connection. A refusal of the credentials

@@ -1,7 +1,7 @@
 package stream
 
 import (
-	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -38,14 +38,8 @@ func (id ID) String() string {
 	return k.Resource + " " + k.Namespace + " " + k.Labels + " " + k.Fields
 }
 
-// Reach is [Stream.Reach] of the listener's stream.
-func (l *Listener) Reach(p Point, key object.Key) { l.stream.Reach(p, key) }
-
-// Reach lets tests do something at a point that concerns the stream. No lock is held there. In
-// production it is a comparison with nil.
-func (s *Stream) Reach(p Point, key object.Key) {
-	if s.config.Points != nil {
-		lockorder.CallOut("Config.Points")
-		s.config.Points(Moment{p, ID{stream: s}, key})
-	}
+// ID tells streams apart, and the parts of one that narrow listeners see.
+type ID struct {
+	stream *Stream
+	part   intake.Key // zero: all of it
 }

@@ -35,19 +35,19 @@ func (s *Stream) reflectorConfig() reflector.Config {
 
 var points = map[reflector.Request]Point{reflector.ToList: AtList, reflector.ToWatch: AtWatch}
 
-// Mark is how far the stream has come.
-func (s *Stream) Mark() reflector.Mark {
+// Progress is how far the stream has come.
+func (s *Stream) Progress() reflector.Progress {
 	s.mu.Lock()
-	m := reflector.Mark{PositionRV: s.store.View.Position()}
+	m := reflector.Progress{PositionRV: s.store.View.Position()}
 	m.Owed = s.store.View.Pending() > 0 || s.own.forgetSettled(m.PositionRV) > 0
 	s.mu.Unlock()
 	m.FloorRV = coherence.Newest(m.PositionRV, s.shared.FloorRV(s.Resource.Storage))
 	return m
 }
 
-// Take takes in an event of the watch. An error ends the watch: there is no room for the object, or
+// Apply takes in an event of the watch. An error ends the watch: there is no room for the object, or
 // the event makes no sense.
-func (s *Stream) Take(e source.Event) error {
+func (s *Stream) Apply(e source.Event) error {
 	s.Step.Begin()
 	defer s.Step.End()
 	if e.Type == watch.Bookmark {
@@ -120,7 +120,7 @@ func (s *Stream) event(item runtime.Object, deleted bool) error {
 		undated := s.store.View.Undated()
 		ended := s.store.View.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: eventRV, LastRV: lastRV})
 		s.noteUndated(undated)
-		wake = s.settle(s.mark(wake, key, before, Delivered), ended, key)
+		wake = s.showStored(s.mark(wake, key, before, Delivered), ended, key)
 		s.waiters.wake() // an echo changes nothing, but a Sync may wait for it
 	}
 	s.mu.Unlock()
@@ -147,7 +147,7 @@ func (s *Stream) bookmark(rv string) error {
 	s.progress.watchRV = rv
 	var wake []func()
 	if !coherence.Newer(s.store.View.Position(), rv) {
-		wake = s.settle(nil, s.store.View.Advance(rv), object.Key{})
+		wake = s.showStored(nil, s.store.View.Advance(rv), object.Key{})
 		s.waiters.wake()
 	}
 	s.mu.Unlock()

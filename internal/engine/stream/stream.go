@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -161,9 +162,9 @@ func (s *Stream) stored() (objects map[object.Key]object.Object, atRV string, ok
 	return s.store.Objects, s.store.View.Position(), s.progress.phase == following
 }
 
-// settle marks the keys whose own write has ended, but one, where what is shown changed. It
+// showStored marks the keys whose own write has ended, but one, where what is shown changed. It
 // appends to wake the functions to run after mu is released. Called with mu held.
-func (s *Stream) settle(wake []func(), ended []coherence.Ended, but object.Key) []func() {
+func (s *Stream) showStored(wake []func(), ended []coherence.Ended, but object.Key) []func() {
 	for _, e := range ended {
 		if e.Key == but {
 			continue
@@ -248,5 +249,53 @@ func (s *Stream) end() {
 func run(wake []func()) {
 	for _, f := range wake {
 		f()
+	}
+}
+
+// tally counts what a stream has done. Nothing of the stream depends on it. It needs no lock.
+type tally struct {
+	id          int64 // tells the streams of a process apart
+	events      atomic.Uint64
+	bookmarks   atomic.Uint64
+	undecodable atomic.Uint64
+	listed      atomic.Int64 // the objects of the list under way
+	size        atomic.Pointer[sized]
+}
+
+var streamIDs atomic.Int64
+
+// taken counts an object that has come.
+func (t *tally) taken(o object.Object) {
+	if object.Fault(o) != nil {
+		t.undecodable.Add(1)
+	}
+}
+
+// sized is an estimate of how many bytes an object of a stream takes.
+type sized struct {
+	per     int64
+	objects int // that there were
+	at      time.Time
+}
+
+// waiters get a signal at every change. The stream's lock guards them.
+type waiters map[chan struct{}]struct{}
+
+// wake gives each its signal.
+func (w waiters) wake() {
+	for c := range w {
+		select {
+		case c <- struct{}{}:
+		default: // one waits already
+		}
+	}
+}
+
+// Reach lets tests do something at a point that concerns the stream. No lock is held there. In
+// production it is a comparison with nil.
+func (s *Stream) Reach(p Point, key object.Key) {
+	if s.config.Points != nil {
+		lockorder.CallOut("Config.Points")
+		s.config.Points(Moment{p, ID{stream: s}, key})
 	}
 }

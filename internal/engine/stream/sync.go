@@ -199,30 +199,17 @@ func (s syncing) reached(g goal) bool {
 	switch {
 	case g.recent && !coherence.Newer(g.afterRV, s.store.View.Position()):
 		ended = s.store.View.Advance(g.rv) // as with a bookmark
-	case !g.recent && s.store.Is(g.rv, g.versions):
+	case !g.recent && s.store.HasVersions(g.rv, g.versions):
 		ended = s.store.List(g.rv)
 	default:
 		s.mu.Unlock()
 		return false
 	}
-	wake := s.settle(nil, ended, object.Key{})
+	wake := s.showStored(nil, ended, object.Key{})
 	s.waiters.wake() // the position has moved: another Sync may wait for that
 	s.mu.Unlock()
 	run(wake)
 	return true
-}
-
-// waiters get a signal at every change. The stream's lock guards them.
-type waiters map[chan struct{}]struct{}
-
-// wake gives each its signal.
-func (w waiters) wake() {
-	for c := range w {
-		select {
-		case c <- struct{}{}:
-		default: // one waits already
-		}
-	}
 }
 
 // A Sync of many objects does not list them. A list of one object says how new the server is, and

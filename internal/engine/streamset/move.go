@@ -46,7 +46,7 @@ func (s *Set) Move(ctx context.Context, to Exchange) error {
 			return err
 		case len(untried) == 0:
 			for st, w := range t.tried {
-				st.Move(w)
+				st.HandOver(w)
 			}
 			return nil
 		}
@@ -114,7 +114,7 @@ func (t *trial) try(ctx context.Context, streams []*stream.Stream) error {
 		all.Go(func() {
 			defer func() { <-turns }()
 			var err error
-			if watches[i], err = st.TryMove(ctx, t.to.Elsewhere); err != nil {
+			if watches[i], err = st.OpenElsewhere(ctx, t.to.Elsewhere); err != nil {
 				cancel(err) // the first one counts
 			}
 		})

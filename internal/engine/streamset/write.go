@@ -92,7 +92,7 @@ func (w *Write) Commit(ctx context.Context, o intake.Outcome) error {
 		if write, ok := st.JudgeWrite(o, w.resource); ok && w.record(st, write, by) {
 			continue
 		}
-		if err := w.settle(ctx, st, o.Write, by); err != nil {
+		if err := w.askAndRecord(ctx, st, o.Write, by); err != nil {
 			st.Unsettle(o.Key, o.Version)
 			unsettled = append(unsettled, err)
 		}
@@ -183,8 +183,8 @@ func refuses(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err)
 }
 
-// settle asks the server for one object as the stream would show it: rule 6 of package coherence.
-func (w *Write) settle(ctx context.Context, st *stream.Stream, o coherence.Write, by stream.Cause) error {
+// askAndRecord asks the server for one object as the stream would show it: rule 6 of package coherence.
+func (w *Write) askAndRecord(ctx context.Context, st *stream.Stream, o coherence.Write, by stream.Cause) error {
 	object, version, err := st.Requests().Lookup(ctx, o.Key, o.Version)
 	if err != nil {
 		return fmt.Errorf("ask for %s %q: %w", st.Key.Resource, o.Key, err)

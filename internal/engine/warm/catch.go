@@ -133,7 +133,7 @@ func (c *catching) take(raw watch.Event) error {
 	}
 	o, ok := e.Object.(object.Object)
 	had := ok && c.next.Get(object.KeyOf(o)) != nil
-	if _, err := c.next.Take(e); err != nil {
+	if _, err := c.next.Apply(e); err != nil {
 		return err
 	}
 	if ok && (had || c.next.Get(object.KeyOf(o)) != nil) { // else it is none of the query's

@@ -16,7 +16,7 @@ var ofFake = []mutant{
 	},
 	{
 		name: "a stamp is shown",
-		in:   "Part.Sees", caught: "TestG7AUserSeesWhatTheFakeHasAndNothingElse",
+		in:   "Part.Narrow", caught: "TestG7AUserSeesWhatTheFakeHasAndNothingElse",
 		old: `o = object.Bare(o)`,
 		new: ``,
 	},

@@ -205,7 +205,7 @@ var isolation = []mutant{
 	},
 	{
 		name: "a settling list under the set's lock", peer: lockHeld,
-		in: "Write.settle", caught: "TestG11NoLockIsHeldDuringARequest",
+		in: "Write.askAndRecord", caught: "TestG11NoLockIsHeldDuringARequest",
 		old: `object, version, err := st.Requests().Lookup(ctx, o.Key, o.Version)`,
 		new: `w.set.mu.Lock()
 			object, version, err := st.Requests().Lookup(ctx, o.Key, o.Version)

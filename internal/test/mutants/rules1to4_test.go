@@ -16,7 +16,7 @@ var position = []mutant{
 	},
 	{
 		name: "a bookmark moves nothing", rule: "position",
-		in: "Stream.Take", caught: "TestG6ABookmarkEndsWhatNoEventEnds",
+		in: "Stream.Apply", caught: "TestG6ABookmarkEndsWhatNoEventEnds",
 		old: `return s.bookmark(e.RV)`,
 		new: `return nil`,
 	},

@@ -117,7 +117,7 @@ var probe = []mutant{
 	{
 		name: "residue waits for ever", rule: "probe",
 		in: "Reflector.probe", caught: "TestG6AnOwnWriteThatNoEventConfirmsEndsWithinAnIdleTimeout",
-		old: `wasSilent && f.sink.Mark().Owed`,
+		old: `wasSilent && f.sink.Progress().Owed`,
 		new: `false`,
 	},
 	{

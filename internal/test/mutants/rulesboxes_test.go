@@ -25,7 +25,7 @@ var boxed = []mutant{
 	},
 	{
 		name: "what the server answers is in the query", rule: "D3",
-		in: "Write.settle", caught: "TestG4WhatAnOwnWriteTakesOutOfAllAlternativesIsNotShownThoughTheServerHadToBeAsked",
+		in: "Write.askAndRecord", caught: "TestG4WhatAnOwnWriteTakesOutOfAllAlternativesIsNotShownThoughTheServerHadToBeAsked",
 		old: `object != nil && st.Matches(object)`,
 		new: `object != nil && st.Selector.InShard(object)`,
 	},
