@@ -173,9 +173,9 @@ type list struct {
 	asked Asked
 }
 
-func (l *list) Put(runtime.Object) error          { return nil }
+func (l *list) Put(runtime.Object) error           { return nil }
 func (l *list) Apply(source.Event) (string, error) { return "", nil }
-func (l *list) Drop()                             {}
+func (l *list) Drop()                              {}
 func (l *list) Commit(rv string) error {
 	l.sink.mu.Lock()
 	defer l.sink.mu.Unlock()
