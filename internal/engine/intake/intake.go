@@ -95,3 +95,33 @@ func (s *Intake) Matches(o object.Object) bool {
 func (s *Intake) selects(o object.Object) (selected, certain bool) {
 	return s.Selector.Selects(o, s.Selector.Read)
 }
+
+// ShardStatus says how the stream's share comes about.
+func (s *Intake) ShardStatus() string {
+	if s.sharding == nil && s.Key.Shard != "" {
+		return shardOwned
+	}
+	return s.sharding.status()
+}
+
+// inShard is [object.Judge.InShard] for an object that the server has sent. It notes what the server
+// should not have sent.
+func (s *Intake) inShard(o object.Object) bool {
+	if s.Key.Shard == "" || s.Selector.InShard(o) {
+		return true
+	}
+	if s.sharding != nil {
+		s.sharding.foreign.Add(1)
+	}
+	return false
+}
+
+// ListBegins notes that a list begins.
+func (s *Intake) ListBegins() { s.sharding.begin() }
+
+// shareSource lets the objects of a stream share memory, unless a transform may write to them.
+func (s *Intake) shareSource() {
+	if source, ok := s.Source.(source.Sharer); ok && s.Transform == nil {
+		s.Source = source.Shared()
+	}
+}

@@ -108,26 +108,3 @@ func (s *shardedSource) Within(namespace string) source.Source {
 	}
 	return &shardedSource{in, s.shard, s.seen}
 }
-
-// ShardStatus says how the stream's share comes about.
-func (s *Intake) ShardStatus() string {
-	if s.sharding == nil && s.Key.Shard != "" {
-		return shardOwned
-	}
-	return s.sharding.status()
-}
-
-// inShard is [object.Judge.InShard] for an object that the server has sent. It notes what the server
-// should not have sent.
-func (s *Intake) inShard(o object.Object) bool {
-	if s.Key.Shard == "" || s.Selector.InShard(o) {
-		return true
-	}
-	if s.sharding != nil {
-		s.sharding.foreign.Add(1)
-	}
-	return false
-}
-
-// ListBegins notes that a list begins.
-func (s *Intake) ListBegins() { s.sharding.begin() }

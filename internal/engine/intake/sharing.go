@@ -7,13 +7,6 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// shareSource lets the objects of a stream share memory, unless a transform may write to them.
-func (s *Intake) shareSource() {
-	if source, ok := s.Source.(source.Sharer); ok && s.Transform == nil {
-		s.Source = source.Shared()
-	}
-}
-
 // shareParts lets an object share memory that was transformed, and that nobody else has.
 func (s *Intake) shareParts(o object.Object) {
 	u, untyped := o.(*unstructured.Unstructured)

@@ -179,3 +179,25 @@ func (s *Stream) unversioned(what, rv string) error {
 	}
 	return fmt.Errorf("%s at version %q, which is no version", what, object.Brief(rv))
 }
+
+// Prepare makes of an object from the server what the stream holds: in the stream's form, and
+// transformed. Nobody else has the object. Called without locks.
+func (s *Stream) Prepare(o object.Object) object.Object {
+	if s.Transform == nil && s.Key.Form == object.Whole {
+		return o
+	}
+	held, same := s.has(o)
+	if same {
+		return held // once per version: only lists are compared
+	}
+	return s.TransformNew(o, held)
+}
+
+// has returns what the stream holds of an object, nil if nothing, and whether it is of this very
+// version.
+func (s *Stream) has(o object.Object) (held object.Object, same bool) {
+	key := object.KeyOf(o)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.Version(key, o)
+}
