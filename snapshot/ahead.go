@@ -4,7 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"sync"
-	"unsafe"
+
+	"github.com/kates-go/kates/internal/base/words"
 )
 
 // copied is a copy of a table's value, for the next value. The first goroutine that needs the
@@ -67,7 +68,7 @@ func (t *Table) spliceAhead(edits []edit, n int) (elems reflect.Value, ok bool) 
 	if n > begun.Cap() {
 		return elems, false
 	}
-	return t.form.slice(slices.Clip(splice(wordsAndRoom(begun), edits, t.form.word))), true
+	return words.SliceOf(t.form.slices, slices.Clip(splice(words.Slice(begun), edits, t.form.word))), true
 }
 
 // spliceOwn makes the edits in place. It is for maps: their elems are delivered to nobody.
@@ -77,15 +78,5 @@ func (t *Table) spliceOwn(edits []edit) reflect.Value {
 			t.form.word(e.row)
 		}
 	}
-	return t.form.slice(splice(wordsAndRoom(t.elems), edits, t.form.word))
-}
-
-// wordsAndRoom returns a slice's words, with its capacity.
-func wordsAndRoom(slice reflect.Value) []unsafe.Pointer {
-	return unsafe.Slice((*unsafe.Pointer)(slice.UnsafePointer()), slice.Cap())[:slice.Len()]
-}
-
-// slice returns words as a slice of elements. It is the same memory.
-func (f *form) slice(words []unsafe.Pointer) reflect.Value {
-	return reflect.NewAt(f.slices, unsafe.Pointer(&words)).Elem()
+	return words.SliceOf(t.form.slices, splice(words.Slice(t.elems), edits, t.form.word))
 }

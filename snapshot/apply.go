@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/kates-go/kates/internal/base/words"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -158,7 +159,7 @@ func (t *Table) spliceElems(edits []edit) reflect.Value {
 	}
 	fresh := reflect.MakeSlice(old.Type(), n, n)
 	if t.form.inWords() {
-		spliceInto(words(fresh), words(old), edits, t.form.word)
+		spliceInto(words.Slice(fresh), words.Slice(old), edits, t.form.word)
 		return fresh
 	}
 	if inserted == 0 && deleted == 0 {

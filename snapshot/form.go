@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/base/words"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -48,7 +49,7 @@ type form struct {
 	lookup bool // the field is a Lookup over such a slice
 	// the field is a list, or a pointer to one, with such a slice in its Items; nil: it is not
 	list reflect.Type
-	// a nil element where an element may be its source object itself; otherwise nil
+	// a nil element where an element, as a word, may be its source object itself; otherwise nil
 	none Object
 }
 
@@ -121,7 +122,7 @@ func formOf(t reflect.Type) (*form, error) {
 	}
 	var err error
 	f.decoding, err = decodingOf(f.base)
-	if f.byPointer() {
+	if words.OK && f.byPointer() {
 		f.none, _ = reflect.Zero(f.elem).Interface().(Object)
 	}
 	return f, err

@@ -1,19 +1,18 @@
 package snapshot
 
 import (
-	"maps"
 	"reflect"
-	"unsafe"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/base/words"
 	"github.com/kates-go/kates/internal/object"
 )
 
 // patch is a change that turns the last delivered map into the next one.
 type patch struct {
 	old, new Object // nil: not shown before; not shown after
-	word     unsafe.Pointer
+	word     words.Word
 }
 
 // outdate records that the last delivered map is out of date. It keeps the changes if the next
@@ -49,11 +48,11 @@ func (t *Table) patchMap() reflect.Value {
 	m := ahead.take()
 	switch t.form.keying {
 	case byNamespacedName:
-		makePatches(wordMap[Key](m), t.patches, func(o Object) Key { return object.KeyOf(o) })
+		makePatches(words.Map[Key](m), t.patches, func(o Object) Key { return object.KeyOf(o) })
 	case byUID:
-		makePatches(wordMap[types.UID](m), t.patches, func(o Object) types.UID { return o.GetUID() })
+		makePatches(words.Map[types.UID](m), t.patches, func(o Object) types.UID { return o.GetUID() })
 	default:
-		makePatches(wordMap[string](m), t.patches, t.form.stringKey)
+		makePatches(words.Map[string](m), t.patches, t.form.stringKey)
 	}
 	if m.Len() != t.Len() {
 		// rows share a key, before or after: its value then depends on all of them
@@ -62,7 +61,7 @@ func (t *Table) patchMap() reflect.Value {
 	return m
 }
 
-func makePatches[K comparable](m map[K]unsafe.Pointer, patches []patch, keyOf func(Object) K) {
+func makePatches[K comparable](m map[K]words.Word, patches []patch, keyOf func(Object) K) {
 	for _, p := range patches { // deletions first: an added row may have the key of a deleted one
 		if p.old != nil {
 			delete(m, keyOf(p.old))
@@ -75,23 +74,18 @@ func makePatches[K comparable](m map[K]unsafe.Pointer, patches []patch, keyOf fu
 	}
 }
 
-// mapCloner copies a map as the runtime does, in whole groups, without hashing a key again.
+// mapCloner copies a map.
 func (f *form) mapCloner(m reflect.Value) func() reflect.Value {
 	return func() reflect.Value {
 		switch f.keying {
 		case byNamespacedName:
-			return cloned[Key](f, m)
+			return words.CloneMap[Key](m)
 		case byUID:
-			return cloned[types.UID](f, m)
+			return words.CloneMap[types.UID](m)
 		default:
-			return cloned[string](f, m)
+			return words.CloneMap[string](m)
 		}
 	}
-}
-
-func cloned[K comparable](f *form, m reflect.Value) reflect.Value {
-	clone := maps.Clone(wordMap[K](m))
-	return reflect.NewAt(f.typ, unsafe.Pointer(&clone)).Elem()
 }
 
 // buildMap builds the map of a map field from all rows. It reuses one key for all rows, so that

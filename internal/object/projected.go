@@ -5,7 +5,6 @@ import (
 	"math"
 	"reflect"
 	"time"
-	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -125,40 +124,39 @@ func (p *Projected) more() (m More) {
 // Value is a pointer to the struct that has the object's fields.
 func (p *Projected) Value() any { return p.value }
 
-// An Interner lets the value at p, of type typ, share memory with others, and with its version
-// before, which may be nil.
-type Interner func(p, before unsafe.Pointer, typ reflect.Type)
+// An Interner lets what p points to share memory with others, and with its version before: a
+// pointer of the same type, or nil.
+type Interner func(p, before any)
 
 // Share lets an object that is not published yet share memory with its version before, which may
 // be nil, and with others. Where the fields that are held are the same, the value is the same
 // pointer.
 func (p *Projected) Share(before *Projected, intern Interner) {
-	into := reflect.ValueOf(p.value)
-	var was, shown unsafe.Pointer
-	if before != nil && reflect.TypeOf(before.value) == into.Type() {
+	var was, shown any
+	if before != nil && reflect.TypeOf(before.value) == reflect.TypeOf(p.value) {
 		if p.name == before.name && p.uid == before.uid {
 			p.name, p.uid = before.name, before.uid
 		}
-		was, shown = unsafe.Pointer(&before.shared), reflect.ValueOf(before.value).UnsafePointer()
+		was, shown = &before.shared, before.value
 	}
-	intern(unsafe.Pointer(&p.shared), was, reflect.TypeFor[shared]())
+	intern(&p.shared, was)
 	p.shareRare(before, intern)
-	if shown != nil && SameValue(p.value, before.value) && reflect.DeepEqual(p.value, before.value) { // [] is no nil
-		p.value = before.value
+	if shown != nil && SameValue(p.value, shown) && reflect.DeepEqual(p.value, shown) { // [] is no nil
+		p.value = shown
 		return
 	}
-	intern(into.UnsafePointer(), shown, into.Type().Elem())
+	intern(p.value, shown)
 }
 
 func (p *Projected) shareRare(before *Projected, intern Interner) {
 	switch {
 	case p.rare == nil:
 	case before == nil || before.rare == nil:
-		intern(unsafe.Pointer(p.rare), nil, reflect.TypeFor[rare]())
+		intern(p.rare, nil)
 	case SameValue(p.rare, before.rare):
 		p.rare = before.rare
 	default:
-		intern(unsafe.Pointer(p.rare), unsafe.Pointer(before.rare), reflect.TypeFor[rare]())
+		intern(p.rare, before.rare)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -165,7 +164,7 @@ func TestProjectedObjectsAreTheSameIfAllThatIsHeldIs(t *testing.T) {
 
 func TestG10ValuesThatAreTheSameAreOnePointerAndNoOtherIsWrittenTo(t *testing.T) {
 	var typs []reflect.Type
-	intern := func(p, before unsafe.Pointer, typ reflect.Type) { typs = append(typs, typ) }
+	intern := func(p, before any) { typs = append(typs, reflect.TypeOf(p).Elem()) }
 	before := projected(nil)
 	same := projected(func(h *Head, _ *lite) { h.Version = "8" })
 	same.Share(before, intern)
@@ -224,7 +223,7 @@ func TestWhatGoesAwayFromAProjectedObjectIsNotHeldFromTheVersionBefore(t *testin
 		})
 	}
 	none := func(string) bool { return false }
-	intern := func(unsafe.Pointer, unsafe.Pointer, reflect.Type) {}
+	intern := func(any, any) {}
 	for gone := range all {
 		for what, has := range map[string]struct{ before, after func(string) bool }{
 			"the last":      {func(name string) bool { return name == gone }, none},

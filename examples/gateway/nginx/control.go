@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unsafe"
 )
 
 // control talks to nginx at its control socket.
@@ -86,6 +85,9 @@ type madeLine struct {
 	name string
 }
 
+// same reports whether two lists are the very same one.
+func same(a, b []string) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
 // take takes the lists of a Push. Most are the very ones of the time before: their lines stay.
 func (p *pushed) take(upstreams map[string][]string) {
 	if p.made == nil {
@@ -93,7 +95,7 @@ func (p *pushed) take(upstreams map[string][]string) {
 	}
 	for id, list := range upstreams {
 		one, known := p.made[id]
-		if known && len(one.list) == len(list) && unsafe.SliceData(one.list) == unsafe.SliceData(list) {
+		if known && same(one.list, list) {
 			continue
 		}
 		one = madeLine{list, nameOf(id)}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"unicode/utf8"
-	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -185,17 +184,18 @@ func (d *decoder) Compact(o, before objects.Object, final bool) {
 		d.as.compact(d, o, before, final)
 		return
 	}
-	if p := d.pointer(o); p != nil && d.parts == nil {
-		d.strings.Object(p, d.pointer(before), d.typ, final)
+	if d.parts != nil || !d.isOfType(o) {
+		return
 	}
+	if !d.isOfType(before) {
+		before = nil
+	}
+	d.strings.Object(o, before, final)
 }
 
-// pointer is the address of an object of the decoder's type, nil for other objects.
-func (d *decoder) pointer(o objects.Object) unsafe.Pointer {
-	if p := reflect.ValueOf(o); o != nil && p.Type() == reflect.PointerTo(d.typ) {
-		return p.UnsafePointer()
-	}
-	return nil
+// isOfType reports whether an object is of the decoder's type.
+func (d *decoder) isOfType(o objects.Object) bool {
+	return reflect.TypeOf(o) == reflect.PointerTo(d.typ)
 }
 
 func (d *decoder) notDecoded(key objects.Key, err error) error {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"reflect"
 	"sync/atomic"
-	"unsafe"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
@@ -131,7 +130,7 @@ func (s *metadataSource) read(raw []byte, e frames.Encoding) (*metav1.PartialObj
 	if s.parts != nil && e == frames.Protobuf {
 		whole := false
 		err := guard.Library(func() error {
-			whole = s.parts.Decode(unsafe.Pointer(o), raw)
+			whole = s.parts.Decode(o, raw)
 			return nil
 		})
 		if err == nil && whole && o.Name != "" {

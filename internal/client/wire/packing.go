@@ -84,7 +84,7 @@ func (s *typedSource) Pack(o objects.Object) ([]byte, error) {
 	if s.as != nil {
 		return s.as.pack(s.decoder, o)
 	}
-	if s.pointer(o) == nil {
+	if !s.isOfType(o) {
 		return nil, fmt.Errorf("a %T among objects of type %s", o, s.typ)
 	}
 	if s.inProto() {

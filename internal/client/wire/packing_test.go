@@ -77,20 +77,6 @@ func TestMetadataIsPackedAsItWas(t *testing.T) {
 	assert.True(t, objects.SameContent(m, short))
 }
 
-func TestAProjectionIsPackedAsItWas(t *testing.T) {
-	d := projecting(objects.Beside{Labels: true, Annotations: true, Owners: true, Generation: true})
-	source := &typedSource{rest: &restSource{resource: d.resource}, decoder: d}
-	o, err := d.decode(podIn(t, 1, frames.Protobuf), frames.Protobuf)
-	require.NoError(t, err)
-	raw, err := source.Pack(o)
-	require.NoError(t, err)
-	again, err := source.Unpack(raw)
-	require.NoError(t, err)
-	assert.True(t, objects.SameContent(o, again))
-	assert.Equal(t, o.GetOwnerReferences(), again.GetOwnerReferences())
-	assert.NotEmpty(t, again.GetAnnotations())
-}
-
 func TestPackingsOfOtherFormsHaveOtherNames(t *testing.T) {
 	rest := &restSource{resource: podDecoder().resource}
 	kept, inJSON := podDecoder(), podDecoder()

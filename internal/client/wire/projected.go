@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
-	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -196,5 +195,5 @@ func (p *projector) compact(d *decoder, o, before objects.Object, final bool) {
 		return
 	}
 	was, _ := before.(*objects.Projected)
-	now.Share(was, func(v, before unsafe.Pointer, typ reflect.Type) { d.strings.Object(v, before, typ, final) })
+	now.Share(was, func(v, before any) { d.strings.Object(v, before, final) })
 }

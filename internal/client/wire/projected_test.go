@@ -1,8 +1,9 @@
+//go:build !kates_safe
+
 package wire
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -15,54 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kates-go/kates/internal/base/footprint"
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
-
-// sixFields is what a program may read of a pod.
-type sixFields struct {
-	Metadata struct {
-		Name      string `json:"name"`
-		Namespace string `json:"namespace"`
-	} `json:"metadata"`
-	Spec struct {
-		NodeName string `json:"nodeName"`
-	} `json:"spec"`
-	Status struct {
-		PodIP  string `json:"podIP"`
-		HostIP string `json:"hostIP"`
-		Phase  string `json:"phase"`
-	} `json:"status"`
-}
-
-var podKind = objects.Resource{
-	GroupVersionResource: corev1.SchemeGroupVersion.WithResource("pods"), Namespaced: true,
-	Kind: corev1.SchemeGroupVersion.WithKind("Pod"),
-}
-
-func projecting(beside objects.Beside) *decoder {
-	return newProjecting(podKind, objects.Projection{Into: reflect.TypeFor[sixFields](), Beside: beside}, scheme.Scheme)
-}
-
-// podIn is a pod in an encoding, with a name, UID and version of its own.
-func podIn(t testing.TB, i int, e frames.Encoding) []byte {
-	t.Helper()
-	p := realistic.Pod(i)
-	p.APIVersion, p.Kind = "v1", "Pod"
-	p.Generation = 7
-	p.Name, p.UID, p.ResourceVersion = fmt.Sprintf("web-7c9fb6d5c8-%05d", i), types.UID(fmt.Sprintf("0c5e7f8a-53b5-4b0c-9f37-%012d", i)), fmt.Sprint(1e8+i)
-	raw, err := p.Marshal()
-	if e == frames.JSON {
-		raw, err = json.Marshal(p)
-	}
-	require.NoError(t, err)
-	return raw
-}
 
 func TestAPodOfSixFieldsTakesAFewHundredBytes(t *testing.T) {
 	const pods, most = 1000, 480 // and some 100 for each place where it is held
@@ -236,4 +195,18 @@ func TestAProjectionHasTheTextsOfItsIdentityOnce(t *testing.T) {
 		assert.Same(t, unsafe.StringData(o.GetNamespace()), unsafe.StringData(got.Metadata.Namespace))
 		assert.Equal(t, once, unsafe.StringData(o.GetName()) == unsafe.StringData(got.Spec.NodeName))
 	}
+}
+
+func TestAProjectionIsPackedAsItWas(t *testing.T) {
+	d := projecting(objects.Beside{Labels: true, Annotations: true, Owners: true, Generation: true})
+	source := &typedSource{rest: &restSource{resource: d.resource}, decoder: d}
+	o, err := d.decode(podIn(t, 1, frames.Protobuf), frames.Protobuf)
+	require.NoError(t, err)
+	raw, err := source.Pack(o)
+	require.NoError(t, err)
+	again, err := source.Unpack(raw)
+	require.NoError(t, err)
+	assert.True(t, objects.SameContent(o, again))
+	assert.Equal(t, o.GetOwnerReferences(), again.GetOwnerReferences())
+	assert.NotEmpty(t, again.GetAnnotations())
 }

@@ -28,13 +28,13 @@ func (d *decoder) shared(raw []byte, e frames.Encoding) objects.Object {
 	if d.parts == nil || e != frames.Protobuf {
 		return nil
 	}
-	p := reflect.New(d.typ)
+	p := reflect.New(d.typ).Interface()
 	whole := false
 	err := guard.Library(func() error {
-		whole = d.parts.Decode(p.UnsafePointer(), raw)
+		whole = d.parts.Decode(p, raw)
 		return nil
 	})
-	o, ok := p.Interface().(objects.Object)
+	o, ok := p.(objects.Object)
 	if err != nil || !whole || !ok || o.GetName() == "" {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (d *decoder) shared(raw []byte, e frames.Encoding) objects.Object {
 // else has it yet. Where they do not, Compact does that.
 func (d *decoder) intern(o objects.Object) objects.Object {
 	if d.parts != nil {
-		d.strings.Object(d.pointer(o), nil, d.typ, true)
+		d.strings.Object(o, nil, true)
 	}
 	return o
 }

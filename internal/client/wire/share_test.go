@@ -1,15 +1,20 @@
+//go:build !kates_safe
+
 package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,13 +23,6 @@ import (
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/realistic"
 )
-
-// sharingDecoder decodes pods for a stream whose objects nobody writes to.
-func sharingDecoder() *decoder {
-	s := &typedSource{decoder: podDecoder()}
-	s.Shared()
-	return s.decoder
-}
 
 func TestObjectsThatSharePartsAreThoseThatDoNot(t *testing.T) {
 	sharing := sharingDecoder()
@@ -140,4 +138,25 @@ func shortened(t *testing.T, m metav1.ObjectMeta, e frames.Encoding) []byte {
 	}
 	require.NoError(t, err)
 	return raw
+}
+
+func TestAnObjectTakesNothingFromWhatIsOfAnotherType(t *testing.T) {
+	long := func() string { return strings.Repeat("too long for the table", 100) }
+	d := podDecoder()
+	of := func(o objects.Object) objects.Object { o.SetGenerateName(long()); return o }
+	before := of(&corev1.Pod{})
+	for _, other := range []objects.Object{
+		nil, of(&corev1.ConfigMap{}), objects.Undecoded(d.resource, objects.Key{Name: "x"}, "uid", "1", nil, errors.New("bad")), before,
+	} {
+		for _, o := range []objects.Object{of(&corev1.Pod{}), of(&corev1.Secret{})} {
+			d.Compact(o, other, true)
+			assert.Equal(t, long(), o.GetGenerateName())
+			_, pod := o.(*corev1.Pod)
+			taken := unsafe.StringData(before.GetGenerateName()) == unsafe.StringData(o.GetGenerateName())
+			assert.Equal(t, other == before && pod, taken, "%T after %T", o, other)
+			if other != nil && other != before {
+				assert.NotSame(t, unsafe.StringData(other.GetGenerateName()), unsafe.StringData(o.GetGenerateName()))
+			}
+		}
+	}
 }

@@ -1,3 +1,5 @@
+//go:build !kates_safe
+
 package project
 
 import (
@@ -176,4 +178,28 @@ func TestAStructIsWhatJSONMakesOfTheObjectForEachKind(t *testing.T) {
 		}
 	}
 	assert.Greater(t, direct, 2*len(kinds), "plans that skip what is not wanted")
+}
+
+func TestAPlanIsDirectUnlessOnlyJSONCanFillAField(t *testing.T) {
+	for _, pair := range pairs {
+		plan, err := Compile(reflect.TypeOf(pair.target), reflect.TypeOf(pair.source))
+		require.NoError(t, err)
+		assert.Equal(t, pair.direct, plan.Direct(), "%T", pair.target)
+	}
+}
+
+func TestANumberThatDoesNotFitIsAnError(t *testing.T) {
+	plan, err := Compile(reflect.TypeFor[struct {
+		Spec struct {
+			Replicas int8 `json:"replicas"`
+		} `json:"spec"`
+	}](), reflect.TypeFor[appsv1.Deployment]())
+	require.NoError(t, err)
+	d := &appsv1.Deployment{}
+	n := int32(300)
+	d.Spec.Replicas = &n
+	raw, err := d.Marshal()
+	require.NoError(t, err)
+	into := reflect.New(plan.target).Interface()
+	assert.ErrorContains(t, plan.Protobuf(raw, into), "spec: replicas: 300 is no int8")
 }

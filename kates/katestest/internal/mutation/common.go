@@ -1,9 +1,6 @@
 package mutation
 
-import (
-	"reflect"
-	"unsafe"
-)
+import "reflect"
 
 // common returns the first finding of an object that shares memory with another one, and has the
 // same fields written to. Objects of one kind share parts that are equal: a write to one of them
@@ -27,8 +24,9 @@ func (d *Detector) common(f finding) *finding {
 	return nil
 }
 
-// places are the addresses of the maps, the lists and the targets of pointers in a value.
-type places map[unsafe.Pointer]bool
+// places are the addresses of the maps, the lists and the targets of pointers in a value: pointers,
+// which keep the memory from being used for anything else.
+type places map[any]bool
 
 func placesOf(value any) places {
 	p := make(places)
@@ -68,10 +66,9 @@ func (p places) add(v reflect.Value) {
 
 // first adds the place that a value leads to, and reports whether it is new.
 func (p places) first(v reflect.Value, elements int) bool {
-	at := v.UnsafePointer()
-	if at == nil || elements == 0 || p[at] {
+	if v.IsNil() || elements == 0 || p[v.UnsafePointer()] {
 		return false
 	}
-	p[at] = true
+	p[v.UnsafePointer()] = true
 	return true
 }

@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/object"
@@ -42,14 +41,16 @@ func New(l Limits) *Detector { return &Detector{limits: l, known: make(map[ident
 // identity tells values apart that are pointers or maps. Others have none. An untyped object and
 // its content are the same.
 type identity struct {
-	at unsafe.Pointer
+	at any // a pointer, which keeps the address from being used again
 	of reflect.Type
 }
 
 func identityOf(value any) identity {
 	switch v := reflect.ValueOf(content(value)); v.Kind() {
 	case reflect.Pointer, reflect.Map:
-		return identity{v.UnsafePointer(), v.Type()}
+		if !v.IsNil() {
+			return identity{v.UnsafePointer(), v.Type()}
+		}
 	}
 	return identity{}
 }
