@@ -92,7 +92,7 @@ func (a *Accumulator) rows(i row, t query.Batch, judged judgements) []snapshot.C
 	slices.SortFunc(t.Changes, func(x, y audience.Change) int { return object.Compare(x.Key, y.Key) })
 	table, out, changes := i.field().Shown.table, snapshot.NewChanges(len(t.Changes)), t.Changes
 	differ := t.Breaks.Has(query.NewHistory | query.Reshaped) // one version may look different
-	if rejudge || t.Whole() {
+	if rejudge || t.Renews() {
 		for old := range table.All() {
 			key := object.KeyOf(old.Source)
 			for len(changes) > 0 && object.Compare(changes[0].Key, key) < 0 {
@@ -102,7 +102,7 @@ func (a *Accumulator) rows(i row, t query.Batch, judged judgements) []snapshot.C
 			if len(changes) > 0 && changes[0].Key == key {
 				a.changedFrom(&out, i, old, changes[0], differ, rejudge)
 				changes = changes[1:]
-			} else if t.Whole() {
+			} else if t.Gone(key) {
 				out.Delete(key)
 			} else if row, ok := a.again(i, old); ok {
 				out.Put(key, row)

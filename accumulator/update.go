@@ -157,8 +157,8 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Resu
 			result.Differences = snapshot.AppendDifferences(result.Differences, f.Name, c.diffs)
 			continue
 		}
-		if t.Absent == f.Shown.present {
-			f.Shown.present, result.Changed = !t.Absent, true
+		if t.Absent == f.Present {
+			f.Present, result.Changed = !t.Absent, true
 		}
 		rows := a.rows(row{b, i}, t, f.Shown.judged)
 		f.Shown.judged = a.judgements      // a field without a batch is judged with its next one
@@ -196,7 +196,7 @@ func (a *Accumulator) depart(result *Result, b layout) (faults bool) {
 			a.retired = make(map[string]bool)
 		}
 		a.retired[f.Name] = true
-		result.Changed = result.Changed || f.Shown.present
+		result.Changed = result.Changed || f.Present
 		if f.Shown.table == nil {
 			continue
 		}
@@ -223,7 +223,7 @@ func (a *Accumulator) succeeded(f *field, b layout) bool {
 	}
 	next := b.fields[i]
 	a.tables.Lock()
-	*next.Shown = *f.Shown
+	*next.Shown, next.Present = *f.Shown, f.Present
 	a.tables.Unlock()
 	next.Taken.ComesAfter(f.Query.Query(), next.Query.Query())
 	return true

@@ -168,7 +168,7 @@ func (m member[S]) try() bool {
 	if !m.settled() {
 		return false
 	}
-	f.Taken = f.Query.Take(f.Shown)
+	f.Taken = f.Query.Take(f.Present)
 	if f.Taken.OK() || f.Query.Phase() == query.Empty {
 		f.counted.Store(true)
 		return true

@@ -13,10 +13,10 @@ import (
 // change is queries that take effect together: those that a call has added or replaced. It waits
 // until all of them can be shown. Meanwhile snapshots go on with the old queries. Once made, it
 // does not change.
-type change[S query.Shown] struct{ members []member[S] }
+type change[S any] struct{ members []member[S] }
 
 // member is one query of a change.
-type member[S query.Shown] struct {
+type member[S any] struct {
 	// field is the one that is added, or the one whose query has a successor.
 	field     *Field[S]
 	successor *query.Successor // nil: the field is added
@@ -195,7 +195,7 @@ func (c *Collector[S]) open(ctx context.Context, fields []*Field[S], q query.Fou
 	return m, nil
 }
 
-func named[S query.Shown](name string) func(*Field[S]) bool {
+func named[S any](name string) func(*Field[S]) bool {
 	return func(f *Field[S]) bool { return f.Name == name }
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
+	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -53,7 +54,7 @@ type NotedOption interface {
 }
 
 // Reader is what takes a collector's changes. S is what it has of each query.
-type Reader[S query.Shown] struct {
+type Reader[S any] struct {
 	// User is the reader, as the streams know it: their Close closes it.
 	User streamset.User
 	// Shown makes a new S.
@@ -75,13 +76,16 @@ type Reader[S query.Shown] struct {
 }
 
 // Field is one query of a collector.
-type Field[S query.Shown] struct {
+type Field[S any] struct {
 	Name  string
 	Query query.Running
 	// Shown is what the reader has of the query, Taken what it has taken and not shown yet. They
 	// belong to the reader's turn.
 	Shown S
 	Taken query.Batch
+	// Present: the reader has made a snapshot of the query, which is not absent. The reader sets it,
+	// in its turn.
+	Present bool
 	// counted: the query was complete once, so the first snapshot has its objects.
 	counted atomic.Bool
 }
@@ -99,7 +103,7 @@ func (f *Field[S]) phase() query.Phase {
 //
 // One goroutine reads at a time: it has the turn from Enter to Leave. All other methods are safe
 // for concurrent use.
-type Collector[S query.Shown] struct {
+type Collector[S any] struct {
 	host    query.Host
 	options Options
 	reader  Reader[S]
@@ -122,7 +126,7 @@ type Collector[S query.Shown] struct {
 
 // New makes a collector of queries, and finds their kinds. Start starts it. If a kind cannot be
 // resolved, and its query is not optional, the error names the query.
-func New[S query.Shown](ctx context.Context, s *streamset.Set, queries []query.Query, o Options, r Reader[S]) (*Collector[S], error) {
+func New[S any](ctx context.Context, s *streamset.Set, queries []query.Query, o Options, r Reader[S]) (*Collector[S], error) {
 	if err := CauseOf(ctx); err != nil {
 		return nil, err
 	}
@@ -235,7 +239,7 @@ func (c *Collector[S]) AtRest() bool {
 
 // readable reports whether a query can be read: it is complete, or was replaced after it was.
 func (c *Collector[S]) readable(f *Field[S]) bool {
-	if f.Shown.Present() {
+	if f.Present {
 		return true
 	}
 	phase := f.phase()

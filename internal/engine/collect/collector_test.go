@@ -10,18 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/engine/streamset"
-	"github.com/kates-go/kates/internal/object"
 )
 
 // nothing is what a reader of no query has.
 type nothing struct{}
 
-func (nothing) Get(object.Key) (object.Object, bool) { return nil, false }
-func (nothing) Keys(func(object.Key) bool)           {}
-func (nothing) Present() bool                        { return false }
-func (nothing) Close()                               {}
-func (nothing) Shares(any) bool                      { return false }
+func (nothing) Close()          {}
+func (nothing) Shares(any) bool { return false }
 
 func TestG11NoTimerIsLeftAtTheEnd(t *testing.T) {
 	for _, end := range []string{"cancel", "close"} {

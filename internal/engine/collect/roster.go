@@ -9,7 +9,7 @@ import (
 )
 
 // roster is which queries a collector has, and which of them the reader has shown.
-type roster[S query.Shown] struct {
+type roster[S any] struct {
 	ended func() error // the cause of the collector's end, nil before; set once
 	ready *atomic.Bool // the first snapshot is complete; set once
 

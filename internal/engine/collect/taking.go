@@ -52,7 +52,7 @@ func (c *Collector[S]) Take(fields []*Field[S]) bool {
 		case readable && f.Taken.OK(): // Advance has taken the first batch of a query that is added
 			f.Taken = query.TakeMore(f.Query, f.Taken)
 		case readable:
-			f.Taken = f.Query.Take(f.Shown)
+			f.Taken = f.Query.Take(f.Present)
 		}
 		// the phase is that after Take, which removes streams that are no longer wanted
 		if f.Taken.OK() || c.Delivered() || readable && f.phase() == query.Empty || !f.counted.Load() {
@@ -73,7 +73,7 @@ func (c *Collector[S]) Take(fields []*Field[S]) bool {
 
 // ranked orders the fields: those whose objects name others come before the named ones. The order
 // is stable.
-func ranked[S query.Shown](all []*Field[S]) []*Field[S] {
+func ranked[S any](all []*Field[S]) []*Field[S] {
 	rank := func(f *Field[S]) int { return f.Query.Rank() }
 	if !slices.ContainsFunc(all, func(f *Field[S]) bool { return rank(f) > 0 }) {
 		return all
@@ -112,7 +112,7 @@ func (c *Collector[S]) followAll(ctx context.Context) (patience time.Duration) {
 		if !c.readable(f) {
 			continue
 		}
-		if left := q.Follow(f.Shown); left > 0 && (patience == 0 || left < patience) {
+		if left := q.Follow(f.Present); left > 0 && (patience == 0 || left < patience) {
 			patience = left
 		}
 	}

@@ -110,7 +110,7 @@ var emptied = query.Batch{Extent: query.All, Absent: true}
 // succeed hands the objects of a query that was removed to one of its name that was added since.
 func (x *indexes) succeed(f, next *field) {
 	x.mu.Lock()
-	*next.Shown = *f.Shown
+	*next.Shown, next.Present = *f.Shown, f.Present
 	x.mu.Unlock()
 	if !next.Taken.OK() {
 		if next.Query.Phase() == query.Empty {

@@ -1,8 +1,6 @@
 package partition
 
 import (
-	"maps"
-
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -14,26 +12,10 @@ type index struct {
 	shared  *snapshot.Table // of objects that belong to all partitions
 	common  bool            // an object of the query belongs to all partitions, or did once
 	invalid int
-	present bool // snapshots have the field
 	spans   bool // the keys of a map have the namespace
 }
 
 func newIndex() *index { return &index{objects: make(map[object.Key]*placed)} }
-
-// Get returns the object that turns are made from.
-func (ix *index) Get(key object.Key) (object.Object, bool) {
-	p, had := ix.objects[key]
-	if !had {
-		return nil, false
-	}
-	return p.row.Source, true
-}
-
-// Keys calls yield with every key.
-func (ix *index) Keys(yield func(object.Key) bool) { maps.Keys(ix.objects)(yield) }
-
-// Present reports whether snapshots have the field.
-func (ix *index) Present() bool { return ix.present }
 
 // shows reports whether turns show an object.
 func (ix *index) shows(o object.Object) bool {

@@ -111,7 +111,7 @@ func (x *indexes) fill(t *Turn) {
 		}
 		sh.dirty = nil
 		switch {
-		case !index.present:
+		case !f.Present:
 			x.binding.SetAbsent(target.Elem(), i)
 		case looked:
 			x.binding.SetRecorded(target.Elem(), i, table, sh.reading)

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,7 +30,7 @@ func (p *Partitions) Names(query string) []object.Key {
 		return nil
 	}
 	p.indexes.mu.Lock()
-	keys := slices.AppendSeq(make([]object.Key, 0, len(f.Shown.objects)), f.Shown.Keys)
+	keys := slices.AppendSeq(make([]object.Key, 0, len(f.Shown.objects)), maps.Keys(f.Shown.objects))
 	p.indexes.mu.Unlock()
 	slices.SortFunc(keys, object.Compare)
 	return keys

@@ -69,6 +69,18 @@ func unmoved(signals map[object.Key]bool, moves []moved) (keys []object.Key) {
 	return slices.Collect(maps.Keys(left))
 }
 
+// signalled adds the keys of moves that are worth a signal to others.
+func signalled(signals map[object.Key]bool, moves []moved) map[object.Key]bool {
+	all := make(map[object.Key]bool, len(signals)+len(moves))
+	maps.Copy(all, signals)
+	for _, m := range moves {
+		if m.signal {
+			all[m.key] = true
+		}
+	}
+	return all
+}
+
 // moves finds the partitions of each changed object, and converts it. The user's functions run
 // here, without locks. The result is in key order.
 func (p *Partitions) moves(i int, b query.Batch) (all []moved) {
@@ -76,13 +88,13 @@ func (p *Partitions) moves(i int, b query.Batch) (all []moved) {
 	ix, key := f.Shown, f.Query.Query()
 	differ := b.Breaks.Has(query.NewHistory | query.Reshaped)
 	var there map[object.Key]bool
-	if b.Whole() {
+	if b.Renews() {
 		there = make(map[object.Key]bool, len(b.Changes))
 	}
 	for _, c := range b.Changes {
 		old := ix.objects[c.Key]
 		s := moved{key: c.Key, old: old, signal: b.Whole() || b.Signals[c.Key]}
-		if b.Whole() {
+		if b.Renews() {
 			there[c.Key] = true
 		}
 		switch {
@@ -101,9 +113,9 @@ func (p *Partitions) moves(i int, b query.Batch) (all []moved) {
 		}
 		all = append(all, s)
 	}
-	if b.Whole() {
+	if b.Renews() {
 		for key, old := range ix.objects {
-			if !there[key] {
+			if !there[key] && b.Gone(key) {
 				all = append(all, moved{key: key, old: old, signal: true})
 			}
 		}

@@ -82,8 +82,8 @@ func (p *Partitions) advance() {
 		if f.Taken = (query.Batch{}); !b.OK() {
 			continue
 		}
-		turned := b.Absent == f.Shown.present
-		f.Shown.present = !b.Absent
+		turned := b.Absent == f.Present
+		f.Present = !b.Absent
 		moves := p.moves(i, b)
 		p.indexes.apply(i, moves)
 		lookup := p.indexes.lookup(i)
@@ -95,6 +95,8 @@ func (p *Partitions) advance() {
 		signals := b.Signals
 		if b.Whole() { // all are, see query.Batch
 			signals = p.scheduler.quiet(i)
+		} else if b.Renews() { // so is what is gone
+			signals = signalled(signals, moves)
 		}
 		late := unmoved(signals, moves)
 		p.scheduler.signal(i, signals, reach(f.Shown.common))

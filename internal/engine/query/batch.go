@@ -1,8 +1,6 @@
 package query
 
 import (
-	"maps"
-
 	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -16,6 +14,8 @@ type Batch struct {
 	Breaks  Breaks
 	// Absent: the query is optional, and its kind is gone again.
 	Absent bool
+	// partly says of which names the batch has all objects. Nil: with All of each, else of none.
+	partly func(object.Key) bool
 }
 
 // Extent is how much a batch has.
@@ -26,7 +26,7 @@ const (
 	Nothing Extent = iota
 	// Some: what has changed.
 	Some
-	// All: all objects. Others that the reader has are gone.
+	// All: all objects. Others that the reader has are gone, but for those that Gone spares.
 	All
 )
 
@@ -63,6 +63,18 @@ func (b *Batch) ComesAfter(old, q Query) {
 	b.Breaks |= when(Reshapes(old, q), Reshaped)
 }
 
+// Gone reports whether an object of that name is gone, if the reader has one and Changes has none.
+// Its deletion is worth a signal.
+func (b Batch) Gone(key object.Key) bool {
+	if b.partly != nil {
+		return b.partly(key)
+	}
+	return b.Whole()
+}
+
+// Renews reports whether Gone is true of some names.
+func (b Batch) Renews() bool { return b.Whole() || b.partly != nil }
+
 // Whole reports whether the batch has all objects.
 func (b Batch) Whole() bool { return b.Extent == All }
 
@@ -91,6 +103,13 @@ func (b *Batch) signal(key object.Key) {
 	b.Signals[key] = true
 }
 
+// signalAll adds that each change is worth a signal.
+func (b *Batch) signalAll(changes []audience.Change) {
+	for _, c := range changes {
+		b.signal(c.Key)
+	}
+}
+
 // then combines two batches, b before next.
 func (b Batch) then(next Batch) Batch {
 	switch {
@@ -99,58 +118,37 @@ func (b Batch) then(next Batch) Batch {
 	case !next.OK():
 		return b
 	}
-	next.Breaks |= b.Breaks
+	out := Batch{
+		Changes: next.Changes, Extent: max(b.Extent, next.Extent), Signals: next.Signals,
+		Breaks: b.Breaks | next.Breaks, Absent: next.Absent,
+	}
+	all := b.Whole() && b.partly == nil || next.Whole() && next.partly == nil
+	if !all && (b.partly != nil || next.partly != nil) {
+		out.partly = func(key object.Key) bool { return b.Gone(key) || next.Gone(key) }
+	}
 	for key := range b.Signals {
-		next.signal(key)
+		out.signal(key)
 	}
-	if next.Whole() {
-		return next
-	}
-	next.Extent = b.Extent
 	later := make(map[object.Key]bool, len(next.Changes))
 	for _, c := range next.Changes {
 		later[c.Key] = true
 	}
 	for _, c := range b.Changes {
-		if !later[c.Key] {
-			next.Changes = append(next.Changes, c)
+		if !later[c.Key] && !next.Gone(c.Key) {
+			out.Changes = append(out.Changes, c)
 		}
 	}
-	return next
+	return out
 }
 
 // TakeMore takes what has changed in a query since its first batch was taken, which the reader
 // does not have yet.
 func TakeMore(q interface {
 	News() bool
-	Take(Shown) Batch
+	Take(present bool) Batch
 }, first Batch) Batch {
 	if !q.News() {
 		return first
 	}
-	return first.then(q.Take(newTaken(first)))
+	return first.then(q.Take(first.OK() && !first.Absent))
 }
-
-// taken is what a reader will have of a query once it has a first batch.
-type taken struct {
-	objects map[object.Key]object.Object
-	present bool
-}
-
-func newTaken(first Batch) taken {
-	t := taken{make(map[object.Key]object.Object, len(first.Changes)), first.OK() && !first.Absent}
-	for _, c := range first.Changes {
-		if c.Object != nil {
-			t.objects[c.Key] = c.Object
-		}
-	}
-	return t
-}
-
-func (t taken) Get(key object.Key) (object.Object, bool) {
-	o, ok := t.objects[key]
-	return o, ok
-}
-
-func (t taken) Keys(yield func(object.Key) bool) { maps.Keys(t.objects)(yield) }
-func (t taken) Present() bool                    { return t.present }

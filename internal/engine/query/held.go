@@ -53,7 +53,7 @@ func (h *held) settle(out *Batch, shown func(object.Key) (object.Object, bool), 
 			h.drop(key)
 			continue
 		}
-		if had && out.Whole() {
+		if had && out.Gone(key) {
 			out.Changes = append(out.Changes, audience.Change{Key: key, Object: o})
 		}
 		if h.perKey && (out.Whole() || out.Signals[key]) { // the change may come later

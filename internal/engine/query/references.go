@@ -100,7 +100,7 @@ func (r *references) News() bool {
 }
 
 // Take takes the changes of named objects.
-func (r *references) Take(Shown) Batch {
+func (r *references) Take(bool) Batch {
 	if !r.known.Load() {
 		return Batch{}
 	}

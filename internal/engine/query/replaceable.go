@@ -158,7 +158,7 @@ func (r *replaceable) Try() bool {
 	}
 	at, then := now.position().storage, next.position().storage
 	moved := at != "" && then != "" && at != then
-	b := next.Take(nothing{}) // what is shown says nothing about the objects of another query
+	b := next.Take(false)
 	switch {
 	case b.OK():
 	case next.Phase() == Empty:
@@ -199,8 +199,8 @@ func (r *replaceable) Switch() (end func()) {
 	return former.Close
 }
 
-func (r *replaceable) Take(shown Shown) Batch {
-	b := r.take(shown)
+func (r *replaceable) Take(present bool) Batch {
+	b := r.take(present)
 	if b.OK() {
 		r.begun.Store(true)
 	}
@@ -212,15 +212,12 @@ func (r *replaceable) Take(shown Shown) Batch {
 	return b
 }
 
-func (r *replaceable) take(shown Shown) Batch {
+func (r *replaceable) take(present bool) Batch {
 	now, first := r.current(), r.first.Swap(nil)
-	switch {
-	case first != nil:
+	if first != nil {
 		return TakeMore(now, *first)
-	case r.begun.Load():
-		return now.Take(shown)
 	}
-	return now.Take(nothing{}) // what is shown may be of an earlier query
+	return now.Take(present && r.begun.Load()) // what is shown may be of an earlier query
 }
 
 // AtRest: a query that has had no batch is at rest while it has no list. A successor changes
@@ -306,10 +303,3 @@ func (r *replaceable) Close() {
 		next.Close()
 	}
 }
-
-// nothing is what a reader has of a query before its first batch.
-type nothing struct{}
-
-func (nothing) Get(object.Key) (object.Object, bool) { return nil, false }
-func (nothing) Keys(func(object.Key) bool)           {}
-func (nothing) Present() bool                        { return false }

@@ -19,8 +19,9 @@ type Running interface {
 	// Query returns the query as it is now.
 	Query() Query
 
-	// Take returns what has changed since the last batch. It asks shown for what the reader has.
-	Take(shown Shown) Batch
+	// Take returns what has changed since the last batch. present: the reader has a snapshot of the
+	// query. Otherwise there is no batch while a stream has given up own writes.
+	Take(present bool) Batch
 	// Untake takes a first batch back: the next batch has all objects.
 	Untake()
 	// AtRest reports whether the next batch changes nothing, unless [Host.Noted] is called before.
@@ -98,18 +99,7 @@ type Naming interface {
 	// Follow reads the names in objects as they come, so that the named objects are watched at
 	// once. It keeps the changes for the next Take. It returns how long objects may still wait for
 	// those that they name, 0 if none waits. It belongs to the reader's turn.
-	Follow(shown Shown) (patience time.Duration)
-}
-
-// Shown is what a reader has of a query: what it was handed in batches. It is used in the reader's
-// turn alone.
-type Shown interface {
-	// Get returns the object of that name that the reader has.
-	Get(key object.Key) (object.Object, bool)
-	// Keys calls yield with the name of each object that the reader has.
-	Keys(yield func(object.Key) bool)
-	// Present reports whether a snapshot has been made of the query.
-	Present() bool
+	Follow(present bool) (patience time.Duration)
 }
 
 // Phase says what a reader can take of a query.

@@ -11,17 +11,8 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/engine/streamset"
-	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
-
-// none is what a reader of nothing has.
-type none struct{}
-
-func (none) Get(object.Key) (object.Object, bool) { return nil, false }
-func (none) Keys(func(object.Key) bool)           {}
-func (none) Present() bool                        { return false }
 
 // replaced opens a query of the namespace ns, and then a successor for the namespace other, whose
 // list takes a second. The reader has had a batch of the first one.
@@ -35,7 +26,7 @@ func replaced(t *testing.T, s *sim.Server, h query.Host) query.Running {
 	r, err := query.Open(context.Background(), h, found)
 	require.NoError(t, err)
 	synctest.Wait()
-	r.Take(none{})
+	r.Take(false)
 	s.Mu.Lock()
 	s.ListAnswer = func(string) time.Duration { return time.Second }
 	s.Mu.Unlock()
@@ -61,7 +52,7 @@ func TestG2ASuccessorThatIsLateIsShownWithASignalAsSoonAsItIsNot(t *testing.T) {
 		defer r.Close()
 		s.Create("as", sim.In("ns", "z")) // shown by the old one
 		synctest.Wait()
-		r.Take(none{})
+		r.Take(false)
 		sim.After(time.Second)
 		require.False(t, r.Settled())
 		require.NotEmpty(t, r.Late())
@@ -86,7 +77,7 @@ func TestG5ASuccessorIsAsNewAsABatchThatChangedNothing(t *testing.T) {
 		s.Create("as", sim.In("ns", "z"))
 		s.Remove("as", "z")
 		synctest.Wait()
-		require.Empty(t, r.Take(none{}).Changes)
+		require.Empty(t, r.Take(false).Changes)
 		sim.After(time.Second)
 		require.False(t, r.Settled(), "its list is from before")
 		s.Bookmarks()

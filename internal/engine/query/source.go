@@ -68,8 +68,8 @@ func newSource(h Host, q Running) *source {
 
 func (s *source) News() bool { return s.kept.Load() || s.Running.News() }
 
-func (s *source) Take(shown Shown) Batch {
-	if !s.read(shown) && !shown.Present() {
+func (s *source) Take(present bool) Batch {
+	if !s.read(present) && !present {
 		return Batch{} // what Follow has taken may lack own writes that a stream has given up since
 	}
 	b := s.next
@@ -94,8 +94,8 @@ func (s *source) Waits() Waits {
 	return w
 }
 
-func (s *source) Follow(shown Shown) (patience time.Duration) {
-	s.read(shown)
+func (s *source) Follow(present bool) (patience time.Duration) {
+	s.read(present)
 	patience = s.foresee()
 	for _, w := range s.waiting.keys {
 		if left := max(1, s.patience(w)); patience == 0 || left < patience {
@@ -107,43 +107,15 @@ func (s *source) Follow(shown Shown) (patience time.Duration) {
 
 // read takes the changes, and adds to the next batch those that need not wait. It returns false if
 // there is nothing yet that may be shown.
-func (s *source) read(shown Shown) bool {
+func (s *source) read(present bool) bool {
 	news := s.News()
 	s.rescope()
-	b := s.Running.Take(handed{s, shown})
+	b := s.Running.Take(present)
 	s.next = s.next.then(s.hold(b, news))
 	if b.Breaks.Has(Anew) {
 		s.forgetComing(s.successor()) // they have come
 	}
 	return b.OK()
-}
-
-// handed is what a source has taken of its own query: what the reader has, and what still waits.
-type handed struct {
-	*source
-	shown Shown
-}
-
-func (h handed) Present() bool { return h.shown.Present() }
-
-func (h handed) Get(key object.Key) (object.Object, bool) {
-	if w, waits := h.waiting.keys[key]; waits {
-		return w.object, w.object != nil
-	}
-	return h.releasedOf(key)
-}
-
-func (h handed) Keys(yield func(object.Key) bool) {
-	for key, w := range h.waiting.keys {
-		if w.object != nil && !yield(key) {
-			return
-		}
-	}
-	for key := range h.released {
-		if _, waits := h.waiting.keys[key]; !waits && !yield(key) {
-			return
-		}
-	}
 }
 
 // releasedOf returns the object of a key that the reader has, or will have with the next batch.
@@ -173,11 +145,11 @@ func (s *source) hold(b Batch, news bool) Batch {
 			s.waiting.signal(c.Key)
 		}
 	}
-	if b.Whole() {
-		s.leave(there)
+	if b.Renews() {
+		s.leave(b, there)
 	}
 	s.breaks |= b.Breaks
-	out := Batch{Extent: b.Extent, Breaks: s.breaks, Absent: s.absent, Signals: b.Signals}
+	out := Batch{Extent: b.Extent, Breaks: s.breaks, Absent: s.absent, Signals: b.Signals, partly: b.partly}
 	s.host.Streams.Reach(stream.AtNames)
 	worth := s.waiting.settle(&out, s.releasedOf, func(key object.Key, w nameable) bool {
 		if s.patience(w) > 0 {
@@ -187,7 +159,7 @@ func (s *source) hold(b Batch, news bool) Batch {
 		return true
 	})
 	s.held.Store(int64(len(s.waiting.keys)))
-	if worth || b.Whole() && news {
+	if worth || b.Renews() && news {
 		s.kept.Store(true)
 	}
 	if len(s.waiting.keys) == 0 {
@@ -196,16 +168,16 @@ func (s *source) hold(b Batch, news bool) Batch {
 	return out
 }
 
-// leave drops the keys that a batch of all objects lacks.
-func (s *source) leave(there map[object.Key]bool) {
+// leave drops the keys that are gone, see Batch.Gone.
+func (s *source) leave(b Batch, there map[object.Key]bool) {
 	for key, w := range s.waiting.keys {
-		if !there[key] {
+		if !there[key] && b.Gone(key) {
 			s.count(w, -1)
 			s.waiting.drop(key)
 		}
 	}
 	for key, old := range s.released {
-		if !there[key] {
+		if !there[key] && b.Gone(key) {
 			s.count(old, -1)
 			delete(s.released, key)
 			delete(s.unread, key)

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/kates-go/kates/internal/engine/audience"
@@ -10,7 +11,7 @@ import (
 
 // Take takes the changes of all streams as one batch. No two of them have one object, so nothing
 // has to be decided: the batch has what theirs have.
-func (u *union) Take(shown Shown) Batch {
+func (u *union) Take(present bool) Batch {
 	u.mu.Lock() // read once: the flags belong to these parts
 	var left []*stream.Listener
 	if u.mayTurn() {
@@ -26,7 +27,7 @@ func (u *union) Take(shown Shown) Batch {
 	if !known {
 		return Batch{}
 	}
-	b := u.takeStreams(shown, parts, spaces, regroup)
+	b := u.takeStreams(present, parts, spaces, regroup)
 	b.Breaks |= when(b.OK() && newHistory, NewHistory)
 	b.Absent = b.OK() && optional && gone(all)
 	u.mu.Lock()
@@ -62,7 +63,7 @@ func (u *union) Untake() {
 }
 
 // takeStreams takes the changes of some streams. With whole it takes all objects.
-func (u *union) takeStreams(shown Shown, parts []*part, spaces *stream.Listener, whole bool) Batch {
+func (u *union) takeStreams(present bool, parts []*part, spaces *stream.Listener, whole bool) Batch {
 	if spaces == nil {
 		u.within = nil // all namespaces count now
 	} else {
@@ -72,10 +73,7 @@ func (u *union) takeStreams(shown Shown, parts []*part, spaces *stream.Listener,
 		}
 		whole = whole || changed
 	}
-	if len(parts) == 1 && spaces == nil && !whole {
-		return alone(shown, parts[0].listener.Take())
-	}
-	part, lost := false, false
+	some, lost := false, false
 	u.batches = u.batches[:0]
 	defer func() { clear(u.batches) }() // they would keep objects from being freed
 	for _, p := range parts {
@@ -84,82 +82,64 @@ func (u *union) takeStreams(shown Shown, parts []*part, spaces *stream.Listener,
 			take = p.listener.TakeAll
 		}
 		b := take()
-		part, lost = part || b.Extent == audience.Some, lost || b.Extent == audience.Lost
+		some, lost = some || b.Extent == audience.Some, lost || b.Extent == audience.Lost
 		u.batches = append(u.batches, b)
 	}
-	if lost && !shown.Present() {
-		return Batch{} // a first snapshot is whole
+	switch {
+	case lost && !present:
+		return Batch{} // a first snapshot is whole, though names may have been read
+	case len(parts) == 1 && spaces == nil && !whole:
+		return batchOf(u.batches[0])
 	}
-	return u.joined(shown, parts, whole || !part && !lost)
+	return u.joined(parts, whole || !some && !lost)
 }
 
-// alone returns the batch of the only stream. A first snapshot is whole, though names may have been
-// read: it waits for a list if own writes were given up.
-func alone(shown Shown, b audience.Batch) Batch {
-	if b.Extent == audience.Lost && !shown.Present() {
-		return Batch{}
-	}
-	return batchOf(b)
-}
-
-// joined returns what the streams have together.
-func (u *union) joined(shown Shown, parts []*part, whole bool) Batch {
+// joined returns what the streams have together. What the reader has of a stream stays while that
+// stream has given up own writes. Where a stream tells everything anew, the rest of it is gone.
+func (u *union) joined(parts []*part, whole bool) Batch {
 	var out Batch
 	if len(parts) == 0 {
 		out.Extent = Some
 	}
+	var lost, renewed []*part
 	for i, b := range u.batches {
-		switch l := parts[i].listener; {
+		switch {
 		case b.Extent == audience.Unknown: // the reader has nothing of it
 			continue
-		case b.Extent == audience.Lost && whole:
-			b.Changes = had(shown, l) // it stays
+		case b.Extent == audience.Lost:
+			lost = append(lost, parts[i])
 		case b.Extent == audience.Everything && !whole:
-			b = u.replaces(b, shown, l)
+			renewed = append(renewed, parts[i])
+			out.signalAll(b.Changes)
 		}
 		out.addStream(b)
 	}
+	within := u.within
+	in := func(key object.Key) bool { return within == nil || within[key.Namespace] }
 	switch {
 	case !out.OK():
 		return Batch{}
-	case whole:
+	case whole && lost != nil:
+		out.partly = func(key object.Key) bool { return !in(key) || covering(lost, key) == nil }
+	case renewed != nil:
+		out.partly = func(key object.Key) bool { return covering(renewed, key) != nil }
+	}
+	if whole {
 		out.Extent = All
 	}
-	if u.within != nil {
-		out.Changes = slices.DeleteFunc(out.Changes, func(c audience.Change) bool { return !u.within[c.Key.Namespace] })
+	if within != nil {
+		out.Changes = slices.DeleteFunc(out.Changes, func(c audience.Change) bool { return !in(c.Key) })
 	}
 	return out
 }
 
-// had returns the objects of a stream that the reader has.
-func had(shown Shown, of *stream.Listener) (all []audience.Change) {
-	for key := range shown.Keys {
-		if o, ok := shown.Get(key); ok && of.Covers(key) {
-			all = append(all, audience.Change{Key: key, Object: o})
-		}
+// covering returns the part whose stream can have an object of that name, nil if none can.
+func covering(parts []*part, key object.Key) *part {
+	i := slices.IndexFunc(parts, func(p *part) bool { return p.listener.Covers(key) })
+	if i < 0 {
+		return nil
 	}
-	return all
-}
-
-// replaces returns the changes that a batch of all objects of one stream makes, among those of
-// others: what the reader has of that stream, and the batch lacks, is gone.
-func (u *union) replaces(b audience.Batch, shown Shown, of *stream.Listener) audience.Batch {
-	there := make(map[object.Key]bool, len(b.Changes))
-	for _, c := range b.Changes {
-		there[c.Key] = true
-	}
-	for _, c := range had(shown, of) {
-		if !there[c.Key] {
-			b.Changes = append(b.Changes, audience.Change{Key: c.Key})
-		}
-	}
-	if u.host.PerKey {
-		b.Signals = make(map[object.Key]bool, len(b.Changes))
-		for _, c := range b.Changes {
-			b.Signals[c.Key] = true
-		}
-	}
-	return b
+	return parts[i]
 }
 
 // takeSpaces takes the changes of the selected namespaces. It reports whether there were any, and
@@ -171,6 +151,8 @@ func (u *union) takeSpaces(spaces *stream.Listener) (changed, ok bool) {
 	}
 	if t.Whole() || u.within == nil {
 		u.within, changed = make(map[string]bool), true
+	} else {
+		u.within = maps.Clone(u.within) // a batch may have the old one
 	}
 	for _, c := range t.Changes {
 		changed = changed || u.within[c.Key.Name] != (c.Object != nil)

@@ -129,11 +129,11 @@ func (u *union) AtRest() bool {
 
 func (u *union) Get(key object.Key) object.Object {
 	parts, spaces := u.current()
-	i := slices.IndexFunc(parts, func(p *part) bool { return p.listener.Covers(key) })
-	if i < 0 || !within(spaces, key.Namespace) {
+	p := covering(parts, key)
+	if p == nil || !within(spaces, key.Namespace) {
 		return nil
 	}
-	return parts[i].listener.Get(key)
+	return p.listener.Get(key)
 }
 
 func (u *union) Each(namespace string, f func(object.Key, object.Object)) {
