@@ -114,23 +114,28 @@ func (u *union) joined(parts []*part, whole bool) Batch {
 		}
 		out.addStream(b)
 	}
-	within := u.within
-	in := func(key object.Key) bool { return within == nil || within[key.Namespace] }
 	switch {
 	case !out.OK():
 		return Batch{}
 	case whole && lost != nil:
-		out.partly = func(key object.Key) bool { return !in(key) || covering(lost, key) == nil }
+		out.partly = allBut(lost, u.within)
 	case renewed != nil:
 		out.partly = func(key object.Key) bool { return covering(renewed, key) != nil }
 	}
 	if whole {
 		out.Extent = All
 	}
-	if within != nil {
-		out.Changes = slices.DeleteFunc(out.Changes, func(c audience.Change) bool { return !in(c.Key) })
+	if u.within != nil {
+		out.Changes = slices.DeleteFunc(out.Changes, func(c audience.Change) bool { return !u.within[c.Key.Namespace] })
 	}
 	return out
+}
+
+// allBut is true of all names but those that some streams can have, in the selected namespaces.
+func allBut(parts []*part, within map[string]bool) func(object.Key) bool {
+	return func(key object.Key) bool {
+		return covering(parts, key) == nil || within != nil && !within[key.Namespace]
+	}
 }
 
 // covering returns the part whose stream can have an object of that name, nil if none can.
