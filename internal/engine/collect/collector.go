@@ -13,7 +13,6 @@ import (
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
-	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 )
 
 // nothing is what a reader of no query has.
