@@ -82,7 +82,7 @@ race e2e e2e-race: export GORACE := atexit_sleep_ms=20
 test: begin-test lint unit e2e-core readme examples end-test ## what a contributor runs before a commit
 
 .PHONY: verify
-verify: begin-verify needs race extras model mutants e2e gateway end-verify ## the rest of what continuous integration runs, after test
+verify: begin-verify needs safe race extras model mutants e2e gateway end-verify ## the rest of what continuous integration runs, after test
 
 begin-%:
 	@mkdir -p .cache && : >"$(STAGES)"
@@ -159,6 +159,18 @@ race: export CONCURRENT := $(CONCURRENT)
 race: build-testgate ## the unit tests of packages with goroutines, with the race detector, in another order each time
 	@RAPID_CHECKS=10 $(STAGE) "unit tests with -race" $(call unit_tests,$(concurrent)) \
 		-name "unit tests with -race" -slowest 40 -split 60 -- -race -shuffle=on
+
+# With the tag kates_safe the library does without unsafe, but for the files in
+# internal/test/rooms/unsafe_test.go that have no fallback.
+SAFE := ./accumulator ./snapshot ./internal/base/words ./internal/client/wire/... ./internal/object/...
+
+.PHONY: safe
+safe: build-testgate ## build with the tag kates_safe; unit tests of what has a fallback; the scenarios
+	@$(STAGE) "building with kates_safe" $(GO) build -tags kates_safe ./...
+	@$(STAGE) "tests with kates_safe" "$(TESTGATE)" -name "tests with kates_safe" -- -vet=off -tags $(TAGS)$(comma)kates_safe \
+		-timeout $(UNIT_TIMEOUT) $(TESTFLAGS) $(SAFE)
+	@$(STAGE) "scenarios with kates_safe" "$(TESTGATE)" -name "scenarios with kates_safe" -- -vet=off -tags $(TAGS)$(comma)kates_safe \
+		-run "^TestSuite$$" -timeout $(UNIT_TIMEOUT) $(TESTFLAGS) ./kates/katestest
 
 .PHONY: extras
 extras: nginx $(TESTED:%=extras-in-%) ## unit tests of the nested modules, and their examples for a few seconds

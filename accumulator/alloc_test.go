@@ -1,3 +1,5 @@
+//go:build !kates_safe
+
 package accumulator
 
 import (

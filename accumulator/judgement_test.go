@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 	"github.com/kates-go/kates/snapshot"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 )
 
 func TestAPredicateIsAskedOncePerChangeAndStaysInForce(t *testing.T) {

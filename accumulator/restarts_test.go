@@ -10,8 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 )
 
 func TestG5AnOlderListAfterAReconnectTakesNothingBack(t *testing.T) {

@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kates-go/kates/internal/engine/stream"
-	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
 )
 
 // unseen is a step that one goroutine waits for and another takes. The race detector does not see

@@ -1,5 +1,7 @@
 // Package footprint estimates how much memory Go values take: strings, slices, maps, structs and
 // what they point to.
+//
+// Unsafe: the bytes of a string have no other address, and texts that share memory count once.
 package footprint
 
 import (

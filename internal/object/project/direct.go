@@ -10,9 +10,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Unsafe: a decoder writes fields at their offsets. So it makes no value for a field, and takes a
-// third of the time of reflection. With the build tag kates_safe there is no such decoder: objects
-// are decoded as a whole (safe.go).
+// Unsafe: a decoder writes fields at their offsets, and makes no value for a field. With the build
+// tag kates_safe there is no such decoder: objects are decoded as a whole (safe.go).
 
 // direct makes a decoder that skips what a struct has no field for. It returns nil if the struct
 // has a field that only a conversion of the whole object can fill.
