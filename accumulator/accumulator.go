@@ -52,7 +52,7 @@ type field = collect.Field[*content]
 func New(ctx context.Context, s *streamset.Set, queries []query.Query, o collect.Options) (*Accumulator, error) {
 	a := &Accumulator{streams: s}
 	c, err := collect.New(ctx, s, queries, o, collect.Reader[*content]{
-		User: a, Shown: func() *content { return &content{} }, Invalid: a.invalidIn, Waiting: a.rejudge.Load,
+		User: user{a}, Shown: func() *content { return &content{} }, Invalid: a.invalidIn, Waiting: a.rejudge.Load,
 	})
 	if err != nil {
 		return nil, err
@@ -111,19 +111,6 @@ func (a *Accumulator) Done() <-chan struct{} { return a.collector.Done() }
 // Close ends the accumulator, and waits until all its goroutines have ended. Streams that have no
 // other listener end too.
 func (a *Accumulator) Close() { a.collector.Close() }
-
-// Shares reports whether o is a value that the last snapshot shows, or points into one of its
-// slices.
-func (a *Accumulator) Shares(o any) bool {
-	a.tables.Lock()
-	defer a.tables.Unlock()
-	for _, f := range a.collector.Fields() {
-		if t := f.Shown.table; t != nil && t.Shares(o) {
-			return true
-		}
-	}
-	return false
-}
 
 func queriesOf(fields []*field) (all []query.Query) {
 	for _, f := range fields {

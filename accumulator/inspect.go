@@ -8,12 +8,15 @@ import (
 	"github.com/kates-go/kates/snapshot"
 )
 
+// user is an accumulator as the streams know it: [collect.Watch] with what its caller has no use for.
+type user struct{ *Accumulator }
+
 // Inspect returns what the accumulator has and has done.
-func (a *Accumulator) Inspect() collect.Inspection { return a.collector.Inspect() }
+func (a user) Inspect() collect.Inspection { return a.collector.Inspect() }
 
 // Names returns the names of the objects of a query that the last snapshot has, or leaves out, in
 // order. It returns nil if there is no such query.
-func (a *Accumulator) Names(query string) []object.Key {
+func (a user) Names(query string) []object.Key {
 	f := a.named(query)
 	if f == nil {
 		return nil
@@ -25,7 +28,7 @@ func (a *Accumulator) Names(query string) []object.Key {
 
 // Examine returns what there is of an object of a query. It returns false if there is no such
 // query.
-func (a *Accumulator) Examine(query string, key object.Key) (collect.Examined, bool) {
+func (a user) Examine(query string, key object.Key) (collect.Examined, bool) {
 	f := a.named(query)
 	e, ok := a.collector.Examine(query, key)
 	if f == nil || !ok {
@@ -52,24 +55,9 @@ func (a *Accumulator) named(query string) *field {
 	return a.collector.Fields()[i]
 }
 
-// Inspect returns what the reader has.
-func (r *Reader) Inspect() collect.Inspection { return r.collector.Inspect() }
-
-// Names returns the names of the objects that the reader's streams show, in order.
-func (r *Reader) Names(query string) []object.Key { return r.collector.Names(query) }
-
-// Examine returns what there is of an object.
-func (r *Reader) Examine(query string, key object.Key) (collect.Examined, bool) {
-	e, ok := r.collector.Examine(query, key)
-	if ok {
-		e.Shown = r.get(key)
-	}
-	return e, ok
-}
-
 // LeftOut returns some of the objects of a query that the last snapshot leaves out as invalid, in
 // order.
-func (a *Accumulator) LeftOut(query string, most int) (all []snapshot.Invalid) {
+func (a user) LeftOut(query string, most int) (all []snapshot.Invalid) {
 	f := a.named(query)
 	if f == nil {
 		return nil
@@ -88,5 +76,15 @@ func (a *Accumulator) LeftOut(query string, most int) (all []snapshot.Invalid) {
 	return all
 }
 
-// LeftOut returns nothing: a reader's answers have their own errors.
-func (r *Reader) LeftOut(string, int) []snapshot.Invalid { return nil }
+// Shares reports whether o is a value that the last snapshot shows, or points into one of its
+// slices.
+func (a user) Shares(o any) bool {
+	a.tables.Lock()
+	defer a.tables.Unlock()
+	for _, f := range a.collector.Fields() {
+		if t := f.Shown.table; t != nil && t.Shares(o) {
+			return true
+		}
+	}
+	return false
+}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/lister"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
@@ -182,10 +183,10 @@ func TestG5AReaderOfAnotherVersionWhoseWatchIsLateSeesNothingComeBack(t *testing
 		streams := streamset.New(stream.Config{Source: sim.Plain(v.source)})
 		defer streams.Close()
 		v.Create("as", sim.Thing("x"))
-		other, err := Open(t.Context(), streams, v.of("v2", sim.Query("A", "as")), collect.Options{})
+		other, err := lister.Open(t.Context(), streams, v.of("v2", sim.Query("A", "as")), collect.Options{})
 		require.NoError(t, err)
 		require.NoError(t, other.Wait(t.Context()))
-		r, err := Open(t.Context(), streams, v.of("", sim.Query("A", "as")), collect.Options{})
+		r, err := lister.Open(t.Context(), streams, v.of("", sim.Query("A", "as")), collect.Options{})
 		require.NoError(t, err)
 		require.NoError(t, r.Wait(t.Context()))
 		v.late.Store(int64(time.Hour))

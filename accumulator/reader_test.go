@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/lister"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
@@ -33,7 +34,7 @@ func TestG4AReaderOfARunningStreamAsksNobodyAndShowsOwnWrites(t *testing.T) {
 				a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 				require.True(t, signalled(a))
 				opened := s.Opened("as")
-				r, err := Open(t.Context(), streams, sim.Query("R", "as"), collect.Options{})
+				r, err := lister.Open(t.Context(), streams, sim.Query("R", "as"), collect.Options{})
 				require.NoError(t, err)
 				require.NoError(t, r.Wait(t.Context()))
 				assert.Equal(t, opened, s.Opened("as"), "the store is the bootstrap")
@@ -49,7 +50,7 @@ func TestG4AReaderOfARunningStreamAsksNobodyAndShowsOwnWrites(t *testing.T) {
 				assert.Equal(t, "own", r.Get(object.Key{Namespace: "n1", Name: "own"}).GetName())
 				assert.Equal(t, []string{"n1/own", "n1/y"}, listed(r.List("n1", nil)))
 				r.Close()
-				assert.ErrorIs(t, r.collector.Err(), stream.ErrClosed)
+				assert.ErrorIs(t, r.Err(), stream.ErrClosed)
 				assert.Equal(t, 1, streams.Len())
 			})
 		})
@@ -66,7 +67,7 @@ func TestG4AReaderOfAlternativesInSelectedNamespacesGoesByTheNewest(t *testing.T
 		}
 		s.Create("as", sim.Thing("x", "l", "yes"))
 		s.Create("as", sim.In("other", "y", "l", "yes"))
-		r, err := Open(t.Context(), streams, q, collect.Options{})
+		r, err := lister.Open(t.Context(), streams, q, collect.Options{})
 		require.NoError(t, err)
 		require.NoError(t, r.Wait(t.Context()))
 		assert.Equal(t, []string{"ns/x"}, listed(r.List("", nil)))
@@ -81,7 +82,7 @@ func TestG4AReaderOfAlternativesInSelectedNamespacesGoesByTheNewest(t *testing.T
 func TestG11AReaderThatWaitsEndsWithItsContextAndSaysWhatIsMissing(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Failing(func(string, string) error { return errors.New("out of order") })
-		r, err := Open(t.Context(), streams, sim.Query("R", "as"), collect.Options{})
+		r, err := lister.Open(t.Context(), streams, sim.Query("R", "as"), collect.Options{})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/intake"
+	"github.com/kates-go/kates/internal/engine/lister"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
@@ -348,7 +349,7 @@ func TestG6AReaderOfOneQueryFollowsARelist(t *testing.T) {
 		union := sim.Query("A", "as")
 		union.AnyOf = []object.Selection{{}, {Labels: inYes}}
 		for _, q := range []query.Query{sim.Query("A", "as"), union} {
-			r, err := Open(t.Context(), streams, q, collect.Options{})
+			r, err := lister.Open(t.Context(), streams, q, collect.Options{})
 			require.NoError(t, err)
 			require.NoError(t, r.Wait(context.Background()))
 			before := r.Get(xKey)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/lister"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
@@ -181,7 +182,7 @@ func TestTheLastSubscriberEndsTheStreamAfterItsGrace(t *testing.T) {
 func TestAStreamWithoutGraceEndsWithItsLastSubscriber(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		a := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
-		r, err := Open(t.Context(), streams, sim.Query("R", "as"), collect.Options{})
+		r, err := lister.Open(t.Context(), streams, sim.Query("R", "as"), collect.Options{})
 		require.NoError(t, err)
 		synctest.Wait()
 		a.Close()

@@ -28,14 +28,9 @@ type Result struct {
 	Invalid []snapshot.Invalid
 }
 
-// Predicate decides on the object, as its query holds it, whether it is part of the snapshot. If
-// it returns an error, the object is left out as invalid for that reason. It is called without
-// locks and must not write to its argument.
-type Predicate func(*unstructured.Unstructured) (pass bool, why error)
-
 // Judgement sets the predicate of an Update. It stays in force until it is replaced.
 type Judgement struct {
-	predicate Predicate
+	predicate func(*unstructured.Unstructured) (pass bool, why error)
 	counts    bool          // a change of an object that it leaves out is one of the snapshot
 	place     uintptr       // of the code
 	function  object.FuncID // the code and what it has captured
@@ -47,11 +42,14 @@ type judgements struct {
 	panicked int // those for which the predicate has panicked
 }
 
-// Judge is the judgement by a predicate; nil lets all objects pass. A predicate from another place
+// Judge is the judgement by a predicate; nil lets all objects pass. The predicate decides on an
+// object, as its query holds it, whether the object is part of the snapshot. If the predicate
+// returns an error, the object is left out as invalid for that reason. The predicate is called
+// without locks and must not write to its argument. A predicate from another place
 // in the code judges every object again. One from the same place does not: a closure that is made
 // anew for each Update counts as the same, but for objects for which the one before has panicked.
 // See [Accumulator.Rejudge].
-func Judge(f Predicate) *Judgement {
+func Judge(f func(*unstructured.Unstructured) (pass bool, why error)) *Judgement {
 	if f == nil {
 		return &Judgement{}
 	}

@@ -12,8 +12,8 @@
 // # Rules
 //
 // Versions are resource versions. They compare only within one resource (KEP-5504). This package
-// keeps rules 1, 2, 4 and 10, the journal of rule 3 and the verdict of W3. The owners of views keep
-// the others (internal/engine/stream, kates).
+// keeps rules 1, 2, 4 and 10, and the journal of rule 3. The owners of views keep the others
+// (internal/engine/stream, internal/engine/warm, kates).
 //
 //  1. Position. The position of a view is the newest version that a live event, a bookmark or a
 //     whole list has shown. A watch delivers in the order of versions. So everything up to the

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/lister"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -28,7 +28,7 @@ import (
 // map[string]any, … The returned objects are shared and read-only. A lister is safe for
 // concurrent use.
 type Lister[T any] struct {
-	reader   *accumulator.Reader
+	reader   *lister.Reader
 	binding  *snapshot.Binding
 	resource string
 	// witness is told of each value before it is handed out; nil: there is none. The reader tells
@@ -85,7 +85,7 @@ func NewLister[T any](ctx context.Context, c *Client, query Query) (*Lister[T], 
 	if options.Witness != nil {
 		options.Witness = ofLister{options.Witness, name}
 	}
-	reader, err := accumulator.Open(context.WithoutCancel(ctx), c.core.Streams, compiled[0], options)
+	reader, err := lister.Open(context.WithoutCancel(ctx), c.core.Streams, compiled[0], options)
 	if err != nil {
 		return nil, while("make a lister", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 
+
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
 )

@@ -260,9 +260,9 @@ func (w *start) keep(o object.Object, gone object.Key) error {
 
 // present is what the server says at a warm start.
 type present struct {
-	answered []coherence.Sighting // of the witnesses
-	now      source.Newest        // its newest state
-	watch    *source.Watch        // from the file's version; nil: it is the newest
+	answered []sighting    // of the witnesses
+	now      source.Newest // its newest state
+	watch    *source.Watch // from the file's version; nil: it is the newest
 	err      error
 }
 
@@ -289,8 +289,8 @@ func (w *start) ask(ctx context.Context) (p present) {
 }
 
 // testify asks for the witnesses, all at once.
-func (w *start) testify(ctx context.Context) ([]coherence.Sighting, error) {
-	all := make([]coherence.Sighting, len(w.head.Witnesses))
+func (w *start) testify(ctx context.Context) ([]sighting, error) {
+	all := make([]sighting, len(w.head.Witnesses))
 	errs := make(chan error, len(all))
 	for i, one := range w.head.Witnesses {
 		go func() { // ends with the request, which ctx bounds
@@ -312,8 +312,8 @@ func (w *start) testify(ctx context.Context) ([]coherence.Sighting, error) {
 	return all, first
 }
 
-func sightingOf(o object.Object) coherence.Sighting {
-	return coherence.Sighting{UID: o.GetUID(), Version: o.GetResourceVersion()}
+func sightingOf(o object.Object) sighting {
+	return sighting{UID: o.GetUID(), Version: o.GetResourceVersion()}
 }
 
 // newest asks for the server's newest version, with a list of one object.
@@ -348,19 +348,19 @@ func forgotten(err error) error {
 }
 
 // verdict is an error unless the witnesses confirm that file and server have one history (W3).
-func (w *start) verdict(answered []coherence.Sighting) error {
-	all := make([]coherence.Testimony, len(answered))
+func (w *start) verdict(answered []sighting) error {
+	all := make([]testimony, len(answered))
 	for i, one := range w.head.Witnesses {
-		t := coherence.Testimony{Kept: coherence.Sighting{UID: types.UID(one.UID), Version: one.Version}, Answered: answered[i]}
+		t := testimony{Kept: sighting{UID: types.UID(one.UID), Version: one.Version}, Answered: answered[i]}
 		if o := w.next.Get(object.Key{Namespace: one.Namespace, Name: one.Name}); o != nil {
 			t.Now = sightingOf(o)
 		}
 		all[i] = t
 	}
-	switch coherence.Judge(all) {
-	case coherence.Confirmed:
+	switch judge(all) {
+	case confirmed:
 		return nil
-	case coherence.Contradicted:
+	case contradicted:
 		return doubtful("the server has other objects than what is kept: it was restored")
 	}
 	return doubtful("everything that could confirm what is kept has changed")

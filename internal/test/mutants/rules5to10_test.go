@@ -199,8 +199,8 @@ var warm = []mutant{
 	},
 	{
 		name: "a witness that the server does not have is no objection", rule: "W3",
-		in: "coherence.Judge", caught: "TestW3AWitnessThatTheWatchHasNotChangedMustBeOnTheServer",
-		old: `return Contradicted`,
+		in: "warm.judge", caught: "TestW3AWitnessThatTheWatchHasNotChangedMustBeOnTheServer",
+		old: `return contradicted`,
 		new: `continue`,
 	},
 	{

@@ -41,10 +41,10 @@ var arrows = []struct {
 	{"warm/files", ""},
 	{"warm", "source intake reflector warm/files"},
 	{"stream", "source audience intake reflector store warm"},
-	{"streamset", "source audience intake reflector store warm stream"},
-	{"query", "plan audience stream streamset"},
-	{"collect", "source stream streamset query"},
-	{"partition", "streamset query collect"},
+	{"query", "plan audience stream"},
+	{"collect", "source stream query"},
+	{"lister", "stream query collect"},
+	{"partition", "stream query collect"},
 }
 
 // sources calls f with each file of the engine that is no test, by the package that it is in.

@@ -1,4 +1,6 @@
-package accumulator
+// Package lister looks objects of one query up, without a snapshot. Start at [Open], which makes a
+// [Reader]. A Reader takes no batches: each answer comes from the streams of the query.
+package lister
 
 import (
 	"context"
@@ -11,6 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/snapshot"
 )
 
 // Reader looks objects up in the streams of one query, without a snapshot. Each answer is the
@@ -25,8 +28,12 @@ type Reader struct {
 // none is what a reader has been handed: it takes no batches.
 type none struct{}
 
-// Open opens a reader of a query, until ctx ends or Close. The errors are those of [New]. Of the
-// options, a reader has the witness alone.
+func (none) Get(object.Key) (object.Object, bool) { return nil, false }
+func (none) Keys(func(object.Key) bool)           {}
+func (none) Present() bool                        { return false }
+
+// Open opens a reader of a query, until ctx ends or Close. The errors are those of
+// [collect.New]. Of the options, a reader has the witness alone.
 func Open(ctx context.Context, s *streamset.Set, q query.Query, o collect.Options) (*Reader, error) {
 	r := &Reader{}
 	c, err := collect.New(ctx, s, []query.Query{q}, collect.Options{Witness: o.Witness}, collect.Reader[none]{
@@ -127,3 +134,21 @@ func (r *Reader) Shares(any) bool { return false }
 
 // Close ends the reader. Streams that have no other listener end too.
 func (r *Reader) Close() { r.collector.Close() }
+
+// Inspect returns what the reader has.
+func (r *Reader) Inspect() collect.Inspection { return r.collector.Inspect() }
+
+// Names returns the names of the objects that the reader's streams show, in order.
+func (r *Reader) Names(query string) []object.Key { return r.collector.Names(query) }
+
+// Examine returns what there is of an object.
+func (r *Reader) Examine(query string, key object.Key) (collect.Examined, bool) {
+	e, ok := r.collector.Examine(query, key)
+	if ok {
+		e.Shown = r.get(key)
+	}
+	return e, ok
+}
+
+// LeftOut returns nothing: a reader's answers have their own errors.
+func (r *Reader) LeftOut(string, int) []snapshot.Invalid { return nil }

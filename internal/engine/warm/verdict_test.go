@@ -1,4 +1,4 @@
-package coherence
+package warm
 
 import (
 	"fmt"
@@ -11,26 +11,26 @@ import (
 )
 
 func TestW3AWitnessThatTheWatchHasNotChangedMustBeOnTheServer(t *testing.T) {
-	kept, newer, other := Sighting{"a", "5"}, Sighting{"a", "9"}, Sighting{"b", "5"}
-	older, gone := Sighting{"a", "4"}, Sighting{}
+	kept, newer, other := sighting{"a", "5"}, sighting{"a", "9"}, sighting{"b", "5"}
+	older, gone := sighting{"a", "4"}, sighting{}
 	for name, c := range map[string]struct {
-		all  []Testimony
-		want Verdict
+		all  []testimony
+		want verdict
 	}{
-		"nobody":                         {nil, Unknown},
-		"as it was":                      {[]Testimony{{kept, kept, kept}}, Confirmed},
-		"changed, and the watch says it": {[]Testimony{{kept, newer, newer}}, Unknown},
-		"changed after it was asked for": {[]Testimony{{kept, kept, newer}}, Unknown},
-		"deleted, and the watch says it": {[]Testimony{{kept, gone, gone}}, Unknown},
-		"made anew":                      {[]Testimony{{kept, gone, other}}, Unknown},
-		"newer, and the watch is silent": {[]Testimony{{kept, newer, kept}}, Contradicted},
-		"older":                          {[]Testimony{{kept, older, kept}}, Contradicted},
-		"of another UID":                 {[]Testimony{{kept, other, kept}}, Contradicted},
-		"gone, and the watch is silent":  {[]Testimony{{kept, gone, kept}}, Contradicted},
-		"one of two":                     {[]Testimony{{kept, kept, kept}, {other, gone, other}}, Contradicted},
-		"one, and one that has changed":  {[]Testimony{{kept, newer, newer}, {other, other, other}}, Confirmed},
+		"nobody":                         {nil, unknown},
+		"as it was":                      {[]testimony{{kept, kept, kept}}, confirmed},
+		"changed, and the watch says it": {[]testimony{{kept, newer, newer}}, unknown},
+		"changed after it was asked for": {[]testimony{{kept, kept, newer}}, unknown},
+		"deleted, and the watch says it": {[]testimony{{kept, gone, gone}}, unknown},
+		"made anew":                      {[]testimony{{kept, gone, other}}, unknown},
+		"newer, and the watch is silent": {[]testimony{{kept, newer, kept}}, contradicted},
+		"older":                          {[]testimony{{kept, older, kept}}, contradicted},
+		"of another UID":                 {[]testimony{{kept, other, kept}}, contradicted},
+		"gone, and the watch is silent":  {[]testimony{{kept, gone, kept}}, contradicted},
+		"one of two":                     {[]testimony{{kept, kept, kept}, {other, gone, other}}, contradicted},
+		"one, and one that has changed":  {[]testimony{{kept, newer, newer}, {other, other, other}}, confirmed},
 	} {
-		assert.Equal(t, c.want, Judge(c.all), name)
+		assert.Equal(t, c.want, judge(c.all), name)
 	}
 }
 
@@ -38,7 +38,7 @@ func TestW3AWitnessThatTheWatchHasNotChangedMustBeOnTheServer(t *testing.T) {
 // up to a version, and then another one, if that is before the file's.
 func TestW3NoHistoryThatHoldsIsContradictedAndNoWitnessIsConfirmedFromAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		type state map[string]Sighting
+		type state map[string]sighting
 		uids := 0
 		step := func(s state, version int, who string) {
 			name := rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, who)
@@ -48,10 +48,10 @@ func TestW3NoHistoryThatHoldsIsContradictedAndNoWitnessIsConfirmedFromAnother(t 
 			case is && rapid.Bool().Draw(t, "deletes"):
 				delete(s, name)
 			case is:
-				s[name] = Sighting{was.UID, v}
+				s[name] = sighting{was.UID, v}
 			default:
 				uids++
-				s[name] = Sighting{types.UID(fmt.Sprint("u", uids)), v}
+				s[name] = sighting{types.UID(fmt.Sprint("u", uids)), v}
 			}
 		}
 		copied := func(s state) state { return maps.Clone(s) }
@@ -94,20 +94,20 @@ func TestW3NoHistoryThatHoldsIsContradictedAndNoWitnessIsConfirmedFromAnother(t 
 		if asked <= backup {
 			answered = copied(server)
 		}
-		var all []Testimony
+		var all []testimony
 		for name, o := range file {
-			all = append(all, Testimony{Kept: o, Answered: answered[name], Now: seen[name]})
+			all = append(all, testimony{Kept: o, Answered: answered[name], Now: seen[name]})
 		}
-		verdict := Judge(all)
-		if backup == position && verdict == Contradicted {
+		verdict := judge(all)
+		if backup == position && verdict == contradicted {
 			t.Fatalf("one history: %v", all)
 		}
 		for _, one := range all {
-			if Judge([]Testimony{one}) == Confirmed && shared[nameOf(file, one.Kept)] != one.Kept && backup < position {
+			if judge([]testimony{one}) == confirmed && shared[nameOf(file, one.Kept)] != one.Kept && backup < position {
 				t.Fatalf("another history confirms %v", one)
 			}
 		}
-		if backup < position && verdict != Contradicted {
+		if backup < position && verdict != contradicted {
 			for name, o := range seen {
 				if fileHas := file[name]; fileHas == o && shared[name] != o {
 					t.Fatalf("%s is not on the server, and nobody has noticed: %v", name, all)
@@ -117,7 +117,7 @@ func TestW3NoHistoryThatHoldsIsContradictedAndNoWitnessIsConfirmedFromAnother(t 
 	})
 }
 
-func nameOf(file map[string]Sighting, o Sighting) string {
+func nameOf(file map[string]sighting, o sighting) string {
 	for name, kept := range file {
 		if kept == o {
 			return name
