@@ -10,6 +10,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/streamset"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -37,7 +38,7 @@ type Accumulator struct {
 	retired    map[string]bool                    // fields to be nil: their query was removed
 	judgement  Judgement
 	judgements judgements
-	invalid    []snapshot.Invalid // of the last snapshot
+	invalid    []tables.Invalid // of the last snapshot
 
 	// tables is held while the tables change, so that others can read them.
 	tables lockorder.Mutex[lockorder.Tables]

@@ -1,16 +1,26 @@
 package accumulator
 
 import (
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // content is what the snapshot has of a query. It belongs to the reader's turn; others read the
 // table with the lock of the tables held.
 type content struct {
-	table  *snapshot.Table
-	spans  bool // the table's keys have the namespace
-	judged judgements
+	table   *tables.Table
+	spans   bool // the table's keys have the namespace
+	present bool // the snapshot has the field
+	judged  judgements
+}
+
+// Get returns the object from which the snapshot was made for a key.
+func (c *content) Get(key object.Key) (object.Object, bool) {
+	if c.table == nil {
+		return nil, false
+	}
+	cursor := c.table.Cursor()
+	return cursor.Source(key)
 }
 
 // Keys calls yield with every key of the table.

@@ -21,9 +21,9 @@ import (
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
-	"github.com/kates-go/kates/snapshot"
 )
 
 func TestG1NoSignalBeforeEveryQueryHasItsWholeList(t *testing.T) {
@@ -231,8 +231,8 @@ func TestG8APanicInAPredicateIsOneInvalidObject(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("bad"))
 		s.Create("as", sim.Thing("good"))
-		var told []snapshot.Invalid
-		a := watching(t, streams, collect.Options{Invalid: func(i snapshot.Invalid) { told = append(told, i) }}, sim.Query("A", "as"))
+		var told []tables.Invalid
+		a := watching(t, streams, collect.Options{Invalid: func(i tables.Invalid) { told = append(told, i) }}, sim.Query("A", "as"))
 		synctest.Wait()
 		var snap one
 		j := Pass(func(u *unstructured.Unstructured) bool {

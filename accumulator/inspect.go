@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // user is an accumulator as the streams know it: [collect.Watch] with what its caller has no use for.
@@ -57,7 +57,7 @@ func (a *Accumulator) named(query string) *field {
 
 // LeftOut returns some of the objects of a query that the last snapshot leaves out as invalid, in
 // order.
-func (a user) LeftOut(query string, most int) (all []snapshot.Invalid) {
+func (a user) LeftOut(query string, most int) (all []tables.Invalid) {
 	f := a.named(query)
 	if f == nil {
 		return nil
@@ -71,7 +71,7 @@ func (a user) LeftOut(query string, most int) (all []snapshot.Invalid) {
 		if len(all) == most {
 			break
 		}
-		all = append(all, snapshot.Invalid{Query: query, Object: row.Source, Err: row.Err})
+		all = append(all, tables.Invalid{Query: query, Object: row.Source, Err: row.Err})
 	}
 	return all
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/test/suite/sim"
-	"github.com/kates-go/kates/snapshot"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -123,7 +123,7 @@ func TestG8ARejudgementReportsOnlyTheObjectsWhoseReasonIsNew(t *testing.T) {
 			s.Create("as", sim.Thing(name))
 		}
 		var reported []string
-		a := watching(t, streams, collect.Options{Invalid: func(i snapshot.Invalid) {
+		a := watching(t, streams, collect.Options{Invalid: func(i tables.Invalid) {
 			reported = append(reported, i.Object.GetName()+": "+i.Err.Error())
 		}}, sim.Query("A", "as"))
 		signalled(a)
@@ -234,7 +234,7 @@ func TestG8AnObjectWhosePredicatePanicsAgainIsReportedOnce(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x"))
 		reported := 0
-		a := watching(t, streams, collect.Options{Invalid: func(snapshot.Invalid) { reported++ }}, sim.Query("A", "as"))
+		a := watching(t, streams, collect.Options{Invalid: func(tables.Invalid) { reported++ }}, sim.Query("A", "as"))
 		synctest.Wait()
 		var snap one
 		asked := 0

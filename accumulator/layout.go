@@ -44,10 +44,10 @@ func fits(t reflect.Type, queries []query.Query) error {
 // fill sets every field of the target.
 func (b layout) fill(target reflect.Value, retired map[string]bool) {
 	for i, f := range b.fields {
-		if f.Present {
-			b.Set(target, i, f.Shown.table)
+		if f.Shown.present {
+			b.Set(target, i, f.Shown.table, nil)
 		} else {
-			b.SetAbsent(target, i)
+			b.Set(target, i, nil, nil)
 		}
 	}
 	for name := range retired {
@@ -71,8 +71,8 @@ func (a *Accumulator) handed(b layout, result Result) {
 	if result.Changed {
 		d.Moment = collect.NewSnapshot
 	}
-	for i, f := range b.fields {
-		if f.Present && !b.IsLookup(i) { // what a lookup returns is the caller's
+	for _, f := range b.fields {
+		if f.Shown.present && !f.Shown.table.IsLookup() { // what a lookup returns is the caller's
 			d.Filled = append(d.Filled, collect.Filled{Query: f.Name, Value: f.Shown.table.Value()})
 		}
 	}

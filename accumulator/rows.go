@@ -7,8 +7,8 @@ import (
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // row identifies the rows of one field in a layout.
@@ -22,15 +22,15 @@ func (i row) field() *field { return i.of.fields[i.at] }
 // carried is the difference that a target of another type makes: an object may decode into one
 // type, and not into the other.
 type carried struct {
-	diffs   []snapshot.Diff // objects newly shown or left out, in key order
-	invalid []snapshot.Row  // newly in error
-	faults  bool            // the invalid objects have changed
+	diffs   []tables.Diff // objects newly shown or left out, in key order
+	invalid []tables.Row  // newly in error
+	faults  bool          // the invalid objects have changed
 }
 
 // carry converts the rows of the last snapshot for a target of another type. It judges invalid
 // objects again. For the rest it keeps the predicate's decision.
-func (a *Accumulator) carry(i row, old *snapshot.Table) (c carried) {
-	out := snapshot.NewChanges(old.Held())
+func (a *Accumulator) carry(i row, old *tables.Table) (c carried) {
+	out := tables.NewChanges(old.Held())
 	for was := range old.All() {
 		now := was
 		switch {
@@ -42,9 +42,9 @@ func (a *Accumulator) carry(i row, old *snapshot.Table) (c carried) {
 		key := object.KeyOf(was.Source)
 		out.Put(key, now)
 		if was.Shown() && !now.Shown() {
-			c.diffs = append(c.diffs, snapshot.Diff{Key: key, Old: was.Source})
+			c.diffs = append(c.diffs, tables.Diff{Key: key, Old: was.Source})
 		} else if now.Shown() && !was.Shown() {
-			c.diffs = append(c.diffs, snapshot.Diff{Key: key, New: now.Source})
+			c.diffs = append(c.diffs, tables.Diff{Key: key, New: now.Source})
 		}
 		if now.Err != nil && was.Err == nil {
 			c.invalid = append(c.invalid, now)
@@ -56,7 +56,7 @@ func (a *Accumulator) carry(i row, old *snapshot.Table) (c carried) {
 }
 
 // faultOf returns the error of a row in words; "" if there is none.
-func faultOf(r snapshot.Row) string {
+func faultOf(r tables.Row) string {
 	if r.Err == nil {
 		return ""
 	}
@@ -64,11 +64,11 @@ func faultOf(r snapshot.Row) string {
 }
 
 // followed combines diffs with later ones, one for each key. Both are in key order.
-func followed(diffs, then []snapshot.Diff) []snapshot.Diff {
+func followed(diffs, then []tables.Diff) []tables.Diff {
 	if len(diffs) == 0 {
 		return then
 	}
-	all := make([]snapshot.Diff, 0, len(diffs)+len(then))
+	all := make([]tables.Diff, 0, len(diffs)+len(then))
 	for len(diffs) > 0 && len(then) > 0 {
 		switch order := object.Compare(diffs[0].Key, then[0].Key); {
 		case order < 0:
@@ -76,7 +76,7 @@ func followed(diffs, then []snapshot.Diff) []snapshot.Diff {
 		case order > 0:
 			all, then = append(all, then[0]), then[1:]
 		default:
-			if both := (snapshot.Diff{Key: then[0].Key, Old: diffs[0].Old, New: then[0].New}); both.Old != both.New {
+			if both := (tables.Diff{Key: then[0].Key, Old: diffs[0].Old, New: then[0].New}); both.Old != both.New {
 				all = append(all, both)
 			}
 			diffs, then = diffs[1:], then[1:]
@@ -87,10 +87,10 @@ func followed(diffs, then []snapshot.Diff) []snapshot.Diff {
 
 // rows judges and converts the changes. What has been judged less often than it should be is
 // judged again. If the batch has all objects, the others are gone. The result is in key order.
-func (a *Accumulator) rows(i row, t query.Batch, judged judgements) []snapshot.Change {
+func (a *Accumulator) rows(i row, t query.Batch, judged judgements) []tables.Change {
 	rejudge := judged.all != a.judgements.all
 	slices.SortFunc(t.Changes, func(x, y audience.Change) int { return object.Compare(x.Key, y.Key) })
-	table, out, changes := i.field().Shown.table, snapshot.NewChanges(len(t.Changes)), t.Changes
+	table, out, changes := i.field().Shown.table, tables.NewChanges(len(t.Changes)), t.Changes
 	differ := t.Breaks.Has(query.NewHistory | query.Reshaped) // one version may look different
 	if rejudge || t.Renews() {
 		for old := range table.All() {
@@ -111,7 +111,7 @@ func (a *Accumulator) rows(i row, t query.Batch, judged judgements) []snapshot.C
 	}
 	for cursor := table.Cursor(); len(changes) > 0; changes = changes[1:] {
 		if source, had := cursor.Source(changes[0].Key); had {
-			a.changedFrom(&out, i, snapshot.Row{Source: source}, changes[0], differ, false)
+			a.changedFrom(&out, i, tables.Row{Source: source}, changes[0], differ, false)
 		} else {
 			a.changed(&out, i, changes[0])
 		}
@@ -124,8 +124,8 @@ func (a *Accumulator) rows(i row, t query.Batch, judged judgements) []snapshot.C
 
 // panicked judges the objects again for which the predicate before has panicked, but for those
 // that are in out already. Few have: they are looked for among what is left out.
-func (a *Accumulator) panicked(out *snapshot.Changes, i row) {
-	byKey := func(c snapshot.Change, k object.Key) int { return object.Compare(c.Key, k) }
+func (a *Accumulator) panicked(out *tables.Changes, i row) {
+	byKey := func(c tables.Change, k object.Key) int { return object.Compare(c.Key, k) }
 	changed := out.All
 	for _, old := range i.field().Shown.table.Invalid() {
 		p, key := (*guard.Panic)(nil), object.KeyOf(old.Source)
@@ -139,11 +139,11 @@ func (a *Accumulator) panicked(out *snapshot.Changes, i row) {
 			out.Put(key, now)
 		}
 	}
-	slices.SortFunc(out.All, func(x, y snapshot.Change) int { return object.Compare(x.Key, y.Key) })
+	slices.SortFunc(out.All, func(x, y tables.Change) int { return object.Compare(x.Key, y.Key) })
 }
 
 // changed adds a change of a key that the table does not have.
-func (a *Accumulator) changed(out *snapshot.Changes, i row, c audience.Change) {
+func (a *Accumulator) changed(out *tables.Changes, i row, c audience.Change) {
 	if c.Object != nil {
 		out.Put(c.Key, a.rowOf(i, c.Object))
 	}
@@ -151,7 +151,7 @@ func (a *Accumulator) changed(out *snapshot.Changes, i row, c audience.Change) {
 
 // changedFrom adds a change of a key that the table has. old is its row, complete if it is to be
 // judged again.
-func (a *Accumulator) changedFrom(out *snapshot.Changes, i row, old snapshot.Row, c audience.Change, differ, rejudge bool) {
+func (a *Accumulator) changedFrom(out *tables.Changes, i row, old tables.Row, c audience.Change, differ, rejudge bool) {
 	switch {
 	case c.Object == nil:
 		out.Delete(c.Key)
@@ -167,7 +167,7 @@ func (a *Accumulator) changedFrom(out *snapshot.Changes, i row, old snapshot.Row
 // again judges an unchanged object by a new predicate, and reports whether the row changes. An
 // object that stays shown keeps its value. One that stays invalid for the same reason is not
 // reported again.
-func (a *Accumulator) again(i row, old snapshot.Row) (snapshot.Row, bool) {
+func (a *Accumulator) again(i row, old tables.Row) (tables.Row, bool) {
 	pass, err := a.judge(i, old.Source)
 	switch {
 	case err == nil && pass && old.Shown():
@@ -180,23 +180,23 @@ func (a *Accumulator) again(i row, old snapshot.Row) (snapshot.Row, bool) {
 }
 
 // rowOf judges and converts one object. The user's functions run here, without locks.
-func (a *Accumulator) rowOf(i row, o object.Object) snapshot.Row {
+func (a *Accumulator) rowOf(i row, o object.Object) tables.Row {
 	pass, err := a.judge(i, o)
 	return a.rowAs(i, o, pass, err)
 }
 
 // rowAs converts an object that was judged.
-func (a *Accumulator) rowAs(i row, o object.Object, pass bool, err error) snapshot.Row {
+func (a *Accumulator) rowAs(i row, o object.Object, pass bool, err error) tables.Row {
 	switch {
 	case err != nil:
-		return snapshot.Row{Source: o, Err: err}
+		return tables.Row{Source: o, Err: err}
 	case !pass:
-		return snapshot.Row{Source: o, Excluded: true, Counts: a.judgement.counts}
+		return tables.Row{Source: o, Excluded: true, Counts: a.judgement.counts}
 	}
 	return a.convert(i, o)
 }
 
-func (a *Accumulator) convert(i row, o object.Object) snapshot.Row {
+func (a *Accumulator) convert(i row, o object.Object) tables.Row {
 	return a.collector.Convert(i.of.Binding, i.at, i.field().Name, o)
 }
 
@@ -227,10 +227,10 @@ func (a *Accumulator) judge(i row, o object.Object) (pass bool, err error) {
 }
 
 // invalidOf collects the objects that are left out.
-func invalidOf(fields []*field) (all []snapshot.Invalid) {
+func invalidOf(fields []*field) (all []tables.Invalid) {
 	for _, f := range fields {
 		for _, row := range f.Shown.table.Invalid() {
-			all = append(all, snapshot.Invalid{Query: f.Name, Object: row.Source, Err: row.Err})
+			all = append(all, tables.Invalid{Query: f.Name, Object: row.Source, Err: row.Err})
 		}
 	}
 	return all

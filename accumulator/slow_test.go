@@ -14,8 +14,8 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/test/suite/sim"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // stuckReaders opens readers that share a stream and get stuck.
@@ -30,7 +30,7 @@ func stuckReaders(t *testing.T, streams *streamset.Set) (release chan struct{}) 
 	never := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 	require.True(t, signalled(never))
 	shown := watching(t, streams, collect.Options{Witness: sim.Witness(func() { stuck(&calls[0]) })}, sim.Query("A", "as"))
-	invalid := watching(t, streams, collect.Options{Invalid: func(snapshot.Invalid) { stuck(&calls[1]) }}, sim.Query("A", "as"))
+	invalid := watching(t, streams, collect.Options{Invalid: func(tables.Invalid) { stuck(&calls[1]) }}, sim.Query("A", "as"))
 	judging := watching(t, streams, collect.Options{}, sim.Query("A", "as"))
 	for _, r := range []struct {
 		a *Accumulator

@@ -11,9 +11,9 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // numbered takes a thing whose n is a number.
@@ -31,7 +31,7 @@ func lettered(name string) *unstructured.Unstructured {
 }
 
 // replayed applies the differences to names that are shown.
-func replayed(t *testing.T, shown map[string]bool, all []snapshot.Difference) {
+func replayed(t *testing.T, shown map[string]bool, all []tables.Difference) {
 	t.Helper()
 	for _, d := range all {
 		if d.Old != nil {
@@ -51,8 +51,8 @@ func TestG7G8WhatATargetOfAnotherTypeLeavesOutIsADeleteAndReported(t *testing.T)
 			s.Create("as", lettered(name))
 		}
 		s.Create("as", sim.Thing("b"))
-		var told []snapshot.Invalid
-		a := watching(t, streams, collect.Options{Invalid: func(i snapshot.Invalid) { told = append(told, i) }}, sim.Query("A", "as"))
+		var told []tables.Invalid
+		a := watching(t, streams, collect.Options{Invalid: func(i tables.Invalid) { told = append(told, i) }}, sim.Query("A", "as"))
 		synctest.Wait()
 		var any one
 		shown := map[string]bool{}
@@ -107,14 +107,14 @@ func TestG8WhatThePredicatePanickedOverIsNotShownInATargetOfAnotherTypeEither(t 
 
 func TestDiffsThatFollowOthersAreOneForAKey(t *testing.T) {
 	o := func(name string) object.Object { return sim.Thing(name) }
-	diff := func(key string, before, after object.Object) snapshot.Diff {
-		return snapshot.Diff{Key: object.Key{Name: key}, Old: before, New: after}
+	diff := func(key string, before, after object.Object) tables.Diff {
+		return tables.Diff{Key: object.Key{Name: key}, Old: before, New: after}
 	}
 	first, second, third := o("1"), o("2"), o("3")
 	assert.Equal(t,
-		[]snapshot.Diff{diff("a", first, nil), diff("b", first, third), diff("c", nil, second), diff("f", nil, first)},
+		[]tables.Diff{diff("a", first, nil), diff("b", first, third), diff("c", nil, second), diff("f", nil, first)},
 		followed(
-			[]snapshot.Diff{diff("a", first, nil), diff("b", first, nil), diff("d", nil, first), diff("e", first, nil)},
-			[]snapshot.Diff{diff("b", nil, third), diff("c", nil, second), diff("d", first, nil), diff("e", nil, first), diff("f", nil, first)},
+			[]tables.Diff{diff("a", first, nil), diff("b", first, nil), diff("d", nil, first), diff("e", first, nil)},
+			[]tables.Diff{diff("b", nil, third), diff("c", nil, second), diff("d", first, nil), diff("e", nil, first), diff("f", nil, first)},
 		))
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // counting is a transform that drops the spec and counts its calls by version.
@@ -107,8 +107,8 @@ func TestG8ATransformThatFailsLeavesOneObjectOutUntilItsNextVersion(t *testing.T
 				}
 				s.Create("as", sim.Thing("bad", "bad", "yes"))
 				s.Create("as", sim.Thing("good"))
-				var reported []snapshot.Invalid
-				acc := watching(t, streams, collect.Options{Invalid: func(i snapshot.Invalid) { reported = append(reported, i) }}, q)
+				var reported []tables.Invalid
+				acc := watching(t, streams, collect.Options{Invalid: func(i tables.Invalid) { reported = append(reported, i) }}, q)
 				synctest.Wait()
 				var snap one
 				r := update(t, acc, &snap)

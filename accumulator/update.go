@@ -12,8 +12,8 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // Result is the result of an Update.
@@ -23,9 +23,9 @@ type Result struct {
 	// Changed: the snapshot differs from the last one.
 	Changed bool
 	// Differences from the last snapshot, by query, then namespace and name.
-	Differences []snapshot.Difference
+	Differences []tables.Difference
 	// Invalid objects, by query, then namespace and name. They are shared: do not write to them.
-	Invalid []snapshot.Invalid
+	Invalid []tables.Invalid
 }
 
 // Judgement sets the predicate of an Update. It stays in force until it is replaced.
@@ -143,16 +143,16 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Resu
 	}
 	faults := a.depart(&result, b)
 	carried := a.rebind(b)
-	var invalid []snapshot.Invalid // to be reported
+	var invalid []tables.Invalid // to be reported
 	for i, f := range b.fields {
 		c := carried[i] // the zero value for most fields
 		faults = faults || c.faults
 		for _, row := range c.invalid {
-			invalid = append(invalid, snapshot.Invalid{Query: f.Name, Object: row.Source, Err: row.Err})
+			invalid = append(invalid, tables.Invalid{Query: f.Name, Object: row.Source, Err: row.Err})
 		}
 		t := f.Taken
 		if f.Taken = (query.Batch{}); !t.OK() {
-			result.Differences = snapshot.AppendDifferences(result.Differences, f.Name, c.diffs)
+			result.Differences = tables.AppendDifferences(result.Differences, f.Name, c.diffs)
 			continue
 		}
 		if t.Absent == f.Present {
@@ -164,10 +164,10 @@ func (a *Accumulator) refresh(target reflect.Value, b layout, j *Judgement) Resu
 		faults = faults || changed
 		for _, c := range rows {
 			if c.Row != nil && c.Row.Err != nil {
-				invalid = append(invalid, snapshot.Invalid{Query: f.Name, Object: c.Row.Source, Err: c.Row.Err})
+				invalid = append(invalid, tables.Invalid{Query: f.Name, Object: c.Row.Source, Err: c.Row.Err})
 			}
 		}
-		result.Differences = snapshot.AppendDifferences(result.Differences, f.Name, followed(c.diffs, diffs))
+		result.Differences = tables.AppendDifferences(result.Differences, f.Name, followed(c.diffs, diffs))
 	}
 	if faults {
 		a.invalid = invalidOf(b.fields)
@@ -201,7 +201,7 @@ func (a *Accumulator) depart(result *Result, b layout) (faults bool) {
 		faults = faults || len(f.Shown.table.Invalid()) > 0
 		for old := range f.Shown.table.All() {
 			if old.Shown() {
-				result.Differences = append(result.Differences, snapshot.Difference{Query: f.Name, Old: old.Source})
+				result.Differences = append(result.Differences, tables.Difference{Query: f.Name, Old: old.Source})
 			}
 		}
 	}
@@ -251,7 +251,7 @@ func (a *Accumulator) rebind(b layout) (changed map[int]carried) {
 }
 
 // apply places rows in a table.
-func (a *Accumulator) apply(f *field, rows []snapshot.Change) ([]snapshot.Diff, bool) {
+func (a *Accumulator) apply(f *field, rows []tables.Change) ([]tables.Diff, bool) {
 	a.tables.Lock()
 	defer a.tables.Unlock()
 	return f.Shown.table.Apply(rows)

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/client/wire"
+	"github.com/kates-go/kates/internal/engine/tables"
 	objects "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // structFields is what the struct type of a snapshot says.
@@ -76,7 +76,7 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 		at, what := f.report(sf)
 		switch {
 		case tag == "-":
-			if f.roles && sf.IsExported() && snapshot.CheckField(sf.Type) == nil {
+			if f.roles && sf.IsExported() && tables.CheckField(sf.Type) == nil {
 				f.later = append(f.later, target{Query: Query{Name: sf.Name}, index: index, typ: sf.Type})
 			}
 			continue
@@ -91,7 +91,7 @@ func (c *Client) addFields(ctx context.Context, f *structFields, t reflect.Type,
 			continue
 		case sf.IsExported() && f.meant(sf.Type) != nil:
 			return fmt.Errorf("field %s has type %s: want %s; or, if it is no such field, the tag `kates:\"-\"`", sf.Name, sf.Type, f.meant(sf.Type))
-		case sf.Anonymous && sf.Type.Kind() == reflect.Struct && !tagged && snapshot.LookupElement(sf.Type) == nil:
+		case sf.Anonymous && sf.Type.Kind() == reflect.Struct && !tagged && tables.LookupElement(sf.Type) == nil:
 			if err := c.addFields(ctx, f, sf.Type, index, refine); err != nil {
 				return err
 			}
@@ -125,7 +125,7 @@ func (c *Client) unexported(f *structFields, sf reflect.StructField, tagged bool
 		return fmt.Errorf("field %s has a kates tag but is not exported", sf.Name)
 	case sf.Anonymous && sf.Type.Kind() == reflect.Pointer: // its promoted fields would be left out
 		return fmt.Errorf("field %s is an embedded pointer: embed the struct itself, or tag it `kates:\"-\"`", sf.Name)
-	case f.meant(sf.Type) != nil, err == nil && !gvk.Empty() && snapshot.CheckField(sf.Type) == nil:
+	case f.meant(sf.Type) != nil, err == nil && !gvk.Empty() && tables.CheckField(sf.Type) == nil:
 		f.unfilled = append(f.unfilled, sf.Name)
 	}
 	return nil
@@ -181,7 +181,7 @@ func (c *Client) fieldTarget(ctx context.Context, f *structFields, sf reflect.St
 	if err != nil {
 		return target{}, err
 	}
-	if err := snapshot.CheckField(sf.Type); err != nil {
+	if err := tables.CheckField(sf.Type); err != nil {
 		return target{}, fmt.Errorf("%w%s", err, f.otherwise(sf, tagged || named))
 	}
 	if q.MetadataOnly && !gvk.Empty() {
@@ -190,7 +190,7 @@ func (c *Client) fieldTarget(ctx context.Context, f *structFields, sf reflect.St
 	if !tagged && !named && gvk.Empty() {
 		return target{}, fmt.Errorf("its type %s says no kind: give it a tag `kates:\"KIND\"`, a Query of its name, or `kates:\"-\"`%s", objects.TypeName(sf.Type), unregistered(sf.Type))
 	}
-	if q.Key != nil && snapshot.LookupElement(sf.Type) != nil {
+	if q.Key != nil && tables.LookupElement(sf.Type) != nil {
 		return target{}, errors.New("its query has a Key, but what is looked up belongs to no partition")
 	}
 	t := target{Query: q, kind: gvk, form: c.core.formOf(sf.Type, gvk), typ: sf.Type, role: tag.role}
@@ -339,9 +339,9 @@ func (c *shared) formOf(field reflect.Type, kind schema.GroupVersionKind) object
 // elementOf is the type of a field's elements, nil if it is neither a slice, nor a map, nor a
 // list, nor a Lookup.
 func elementOf(field reflect.Type) reflect.Type {
-	elem := snapshot.LookupElement(field)
+	elem := tables.LookupElement(field)
 	if elem == nil {
-		if items := snapshot.ItemsOf(field); items != nil {
+		if items := tables.ItemsOf(field); items != nil {
 			field = items
 		}
 		if field.Kind() != reflect.Slice && field.Kind() != reflect.Map {

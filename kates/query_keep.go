@@ -12,9 +12,9 @@ import (
 	"github.com/kates-go/kates/internal/client/core"
 	"github.com/kates-go/kates/internal/client/kinds/selectable"
 	"github.com/kates-go/kates/internal/client/wire"
+	"github.com/kates-go/kates/internal/engine/tables"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/object/project"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // A Projection says which fields of its objects a query holds. The zero value holds all. See
@@ -129,7 +129,7 @@ func (t target) projectable(base objects.Form) error {
 // package has made, need of each object.
 func (t target) needed() []project.Path {
 	var q question
-	selects := t.labelled || t.typ != nil && snapshot.LookupElement(t.typ) != nil
+	selects := t.labelled || t.typ != nil && tables.LookupElement(t.typ) != nil
 	for _, s := range t.selections() {
 		selects = selects || s.LabelSelector != "" || s.Labels != nil
 	}

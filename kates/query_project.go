@@ -10,9 +10,9 @@ import (
 	"github.com/kates-go/kates/internal/client/fake"
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/tables"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/object/project"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // projected returns the form of a target's objects. Where its field's elements are structs of some
@@ -32,7 +32,7 @@ func (c *Client) projected(t target, all []target) objects.Form {
 	if t.AnyOf != nil { // a union judges its objects by all of its selectors
 		return t.form
 	}
-	if !snapshot.Projects(elem) {
+	if !tables.Projects(elem) {
 		return t.form
 	}
 	whole := func(why string) objects.Form {
@@ -115,7 +115,7 @@ func bareType(t reflect.Type) reflect.Type {
 // projects returns an error if a kind has not what the target's struct type names.
 func (c *Client) projects(t target, kind schema.GroupVersionKind) error {
 	p, ok := t.form.Projection()
-	if !ok && !t.Projection.set && t.form != objects.Whole && t.typ != nil && snapshot.Projects(elementOf(t.typ)) {
+	if !ok && !t.Projection.set && t.form != objects.Whole && t.typ != nil && tables.Projects(elementOf(t.typ)) {
 		p, ok = objects.Projection{Into: elementOf(t.typ)}, true
 	}
 	if !ok {

@@ -17,6 +17,7 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/tables"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -154,7 +155,7 @@ func (c *Client) options(w watchSettings, of watched) collect.Options {
 		Name: name, Observer: c.core.observers.ofWatch(name),
 	}
 	if w.invalid != nil {
-		o.Invalid = func(i snapshot.Invalid) { w.invalid(invalidOf(i)) }
+		o.Invalid = func(i tables.Invalid) { w.invalid(invalidOf(i)) }
 	}
 	if w.witness != nil {
 		o.Witness = w.witness(of.text)
@@ -309,14 +310,14 @@ func checkStruct(t reflect.Type, targets []target) error {
 }
 
 // invalidsOf is invalidOf for several objects; nil for none.
-func invalidsOf(all []snapshot.Invalid) (invalid []Invalid) {
+func invalidsOf(all []tables.Invalid) (invalid []Invalid) {
 	for _, i := range all {
 		invalid = append(invalid, invalidOf(i))
 	}
 	return invalid
 }
 
-func invalidOf(i snapshot.Invalid) Invalid {
+func invalidOf(i tables.Invalid) Invalid {
 	u, ok := i.Object.(*unstructured.Unstructured)
 	if !ok && objects.Fault(i.Object) == nil {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(i.Object)

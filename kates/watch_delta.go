@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/engine/tables"
 	objects "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // DeltaType is what happened to an object between two snapshots.
@@ -105,7 +105,7 @@ func deltaOf(deltaType DeltaType, query string, obj objects.Object) Delta {
 const deltasTogether = 16
 
 // deltasOf turns differences into deltas.
-func deltasOf(diffs []snapshot.Difference) []*Delta {
+func deltasOf(diffs []tables.Difference) []*Delta {
 	if len(diffs) == 0 {
 		return nil
 	}
@@ -124,7 +124,7 @@ func deltasOf(diffs []snapshot.Difference) []*Delta {
 
 // changeOf returns what happened to an object: the object is the old one of a deletion, else the
 // new one.
-func changeOf(d snapshot.Difference) (DeltaType, objects.Object) {
+func changeOf(d tables.Difference) (DeltaType, objects.Object) {
 	switch {
 	case d.Old == nil:
 		return ObjectAdd, d.New

@@ -6,19 +6,19 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // differing returns n updates.
-func differing(n int) []snapshot.Difference {
-	diffs := make([]snapshot.Difference, n)
+func differing(n int) []tables.Difference {
+	diffs := make([]tables.Difference, n)
 	for i := range diffs {
 		u := NewUnstructured("Deployment", "apps/v1")
 		u.SetNamespace("ns")
 		u.SetName(fmt.Sprint("d-", i))
 		u.SetResourceVersion(fmt.Sprint(i))
-		diffs[i] = snapshot.Difference{Query: "Deployments", Old: u, New: u}
+		diffs[i] = tables.Difference{Query: "Deployments", Old: u, New: u}
 	}
 	return diffs
 }

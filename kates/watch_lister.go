@@ -15,6 +15,7 @@ import (
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/lister"
+	"github.com/kates-go/kates/internal/engine/tables"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -233,7 +234,7 @@ func (l *Lister[T]) Close() { l.reader.Close() }
 // What it returns is shared and read-only, like all objects in snapshots.
 type Lookup[T any] struct{ lookup[T] }
 
-type lookup[T any] = snapshot.Lookup[T]
+type lookup[T any] = tables.Lookup[T]
 
 // Get returns the object of that name. The namespace is empty for kinds without one. If there is
 // no such object, the error is like the server's ([IsNotFound]). If the object is invalid, the

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/kates-go/kates/internal/base/plain"
+	"github.com/kates-go/kates/internal/engine/tables"
 	objects "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // Snapshots hands out snapshots of type S: a struct with a field per kind. See [Watch], and
@@ -22,7 +22,7 @@ type Snapshots[S any] struct {
 
 	// shown is the last value of the invalid field. It stays the same while its content does.
 	shown  []Invalid
-	source []snapshot.Invalid
+	source []tables.Invalid
 
 	looping atomic.Bool // a loop over All has not ended
 }
@@ -89,7 +89,7 @@ func (s *Snapshots[S]) update(ctx context.Context, into *S) (changed, complete b
 	return r.Changed, true, nil
 }
 
-func (s *Snapshots[S]) invalidNow(now []snapshot.Invalid) []Invalid {
+func (s *Snapshots[S]) invalidNow(now []tables.Invalid) []Invalid {
 	if len(now) == len(s.source) && (len(now) == 0 || &now[0] == &s.source[0]) {
 		return s.shown
 	}

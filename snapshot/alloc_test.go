@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/internal/base/words"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // allocsOfOneChange returns what one Apply and Value cost in a table of n objects: when one in
 // the middle changes, and when one object is added or removed.
-func allocsOfOneChange[S any](t *testing.T, n int, make func(name string) snapshot.Object) (replaced, insertedAndDeleted float64) {
+func allocsOfOneChange[S any](t *testing.T, n int, make func(name string) tables.Object) (replaced, insertedAndDeleted float64) {
 	b := compile[S](t, "Objects")
-	var all []snapshot.Change
+	var all []tables.Change
 	for i := range n {
 		all = append(all, changeOf(b, 0, make(numbered(i))))
 	}
@@ -28,13 +28,13 @@ func allocsOfOneChange[S any](t *testing.T, n int, make func(name string) snapsh
 	table.Apply(all)
 
 	middle, fresh := numbered(n/2), numbered(n/2)+"-new"
-	versions := [][]snapshot.Change{
+	versions := [][]tables.Change{
 		{changeOf(b, 0, make(middle))}, {changeOf(b, 0, make(middle))},
 	}
-	turns := [][]snapshot.Change{
-		{changeOf(b, 0, make(fresh))}, {{Key: snapshot.Key{Namespace: "ns", Name: fresh}}},
+	turns := [][]tables.Change{
+		{changeOf(b, 0, make(fresh))}, {{Key: tables.Key{Namespace: "ns", Name: fresh}}},
 	}
-	run := func(batches [][]snapshot.Change) float64 {
+	run := func(batches [][]tables.Change) float64 {
 		return rounds.Allocs(10, func() {
 			for _, changes := range batches {
 				if diffs, _ := table.Apply(changes); len(diffs) != 1 {
@@ -61,10 +61,10 @@ func TestTheAllocationsOfOneChangeDoNotGrowWithTheNumberOfObjects(t *testing.T) 
 		})
 	}
 	check("typed", func(n int) (float64, float64) {
-		return allocsOfOneChange[typedSnapshot](t, n, func(name string) snapshot.Object { return typed("ns", name, 80) })
+		return allocsOfOneChange[typedSnapshot](t, n, func(name string) tables.Object { return typed("ns", name, 80) })
 	})
 	check("untyped", func(n int) (float64, float64) {
-		return allocsOfOneChange[untypedSnapshot](t, n, func(name string) snapshot.Object { return untyped("ns", name, 80) })
+		return allocsOfOneChange[untypedSnapshot](t, n, func(name string) tables.Object { return untyped("ns", name, 80) })
 	})
 }
 
@@ -105,7 +105,7 @@ func costsAfterAhead[S any](t *testing.T, field string, inserts bool) {
 		require.NotNil(t, ahead)
 		require.Nil(t, table.Ahead(), "once is enough")
 		ahead()
-		changes := []snapshot.Change{changeOf(b, 0, typed("ns", numbered(i*7), 81))}
+		changes := []tables.Change{changeOf(b, 0, typed("ns", numbered(i*7), 81))}
 		switch i % 4 {
 		case 1:
 			if !inserts {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -13,25 +14,25 @@ func BenchmarkApply(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		for _, k := range []int{1, 100, n} {
 			b.Run(fmt.Sprintf("objects=%d/replaced=%d", n, k), func(b *testing.B) {
-				benchmarkBatches(b, tableOf(binding, n), [2][]snapshot.Change{
+				benchmarkBatches(b, tableOf(binding, n), [2][]tables.Change{
 					spread(binding, n, k, numbered), spread(binding, n, k, numbered),
 				})
 			})
 			b.Run(fmt.Sprintf("objects=%d/inserted,deleted=%d", n, k), func(b *testing.B) {
 				inserted := spread(binding, n, k, func(i int) string { return numbered(i) + "-new" })
-				deleted := make([]snapshot.Change, k)
+				deleted := make([]tables.Change, k)
 				for i, c := range inserted {
 					deleted[i].Key = c.Key
 				}
-				benchmarkBatches(b, tableOf(binding, n), [2][]snapshot.Change{inserted, deleted})
+				benchmarkBatches(b, tableOf(binding, n), [2][]tables.Change{inserted, deleted})
 			})
 		}
 	}
 }
 
 // spread changes k of n objects, at even distances.
-func spread(binding *snapshot.Binding, n, k int, name func(int) string) []snapshot.Change {
-	changes := make([]snapshot.Change, k)
+func spread(binding *snapshot.Binding, n, k int, name func(int) string) []tables.Change {
+	changes := make([]tables.Change, k)
 	for i := range changes {
 		changes[i] = changeOf(binding, 0, typed("ns", name(i*(n/k)), 81))
 	}
@@ -39,7 +40,7 @@ func spread(binding *snapshot.Binding, n, k int, name func(int) string) []snapsh
 }
 
 // benchmarkBatches applies two batches by turns. Each undoes the other.
-func benchmarkBatches(b *testing.B, table *snapshot.Table, batches [2][]snapshot.Change) {
+func benchmarkBatches(b *testing.B, table *tables.Table, batches [2][]tables.Change) {
 	b.ReportAllocs()
 	turn := 0
 	for b.Loop() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -24,7 +25,7 @@ type Query struct {
 type Binding struct {
 	typ     reflect.Type
 	indexes [][]int // the field of each query, for reflect.Value.FieldByIndex
-	forms   []*form
+	forms   []*tables.Form
 }
 
 // Compile checks the queries against the struct type t (not a pointer to it) and prepares the
@@ -63,21 +64,12 @@ func (b *Binding) bind(q Query) error {
 	if err := checkPath(b.typ, sf.Index); err != nil {
 		return fmt.Errorf("field %s of %s %w", q.Name, object.TypeName(b.typ), err)
 	}
-	f, err := formOf(sf.Type)
+	f, err := tables.FormOf(sf.Type, q.Name, q.SpansNamespaces)
 	if err != nil {
-		return fmt.Errorf("field %s of %s has %w", q.Name, object.TypeName(b.typ), unfit(sf.Type, err))
+		return fmt.Errorf("field %s of %s %w", q.Name, object.TypeName(b.typ), err)
 	}
-	f.query, f.spansNamespaces = q.Name, q.SpansNamespaces
 	b.indexes = append(b.indexes, sf.Index)
 	b.forms = append(b.forms, f)
-	return nil
-}
-
-// CheckField returns an error if a field of a type cannot hold objects. It says which types can.
-func CheckField(t reflect.Type) error {
-	if _, err := formOf(t); err != nil {
-		return fmt.Errorf("it has %w", unfit(t, err))
-	}
 	return nil
 }
 
@@ -96,49 +88,24 @@ func checkPath(t reflect.Type, index []int) error {
 // Type returns the struct type.
 func (b *Binding) Type() reflect.Type { return b.typ }
 
-// SlicesOf returns the queries whose fields are slices that p, by its type, may point into.
-func (b *Binding) SlicesOf(p any) (queries []int) {
-	t := reflect.TypeOf(p)
-	if t == nil || t.Kind() != reflect.Pointer {
-		return nil
-	}
-	for i, f := range b.forms {
-		if f.keying == inOrder && f.elem == t.Elem() {
-			queries = append(queries, i)
-		}
-	}
-	return queries
+// Convert turns an object into an element of the query's field.
+//
+// An object that already has the element's type is not copied: []*T shares the pointer, []T gets
+// a shallow copy, and map[string]any is the content of the *unstructured.Unstructured itself.
+// Everything else is decoded into fresh memory. In all cases source and value are read-only. The
+// error names kind, namespace and name, and never quotes the content of a Secret. Convert may run
+// the user's UnmarshalJSON, so the caller holds no lock; a panic in it is returned as an error.
+func (b *Binding) Convert(query int, src object.Object) (any, error) {
+	return b.forms[query].Convert(src)
 }
 
 // NewTable returns an empty table for the query.
-func (b *Binding) NewTable(query int) *Table { return newTable(b.forms[query]) }
+func (b *Binding) NewTable(query int) *tables.Table { return b.forms[query].NewTable() }
 
-// Set stores the table's value in the query's field. The target is an addressable struct of
-// [Binding.Type]; the table belongs to the query.
-func (b *Binding) Set(target reflect.Value, query int, t *Table) {
-	if b.forms[query].lookup {
-		b.SetRecorded(target, query, t, nil)
-		return
-	}
-	b.forms[query].put(target.FieldByIndex(b.indexes[query]), t.Value())
-}
-
-// IsLookup reports whether the query's field is a [Lookup].
-func (b *Binding) IsLookup(query int) bool { return b.forms[query].lookup }
-
-// SetRecorded is Set for a [Lookup]. The recorder hears of each look-up in this field. Look-ups
-// in other structs are not recorded.
-func (b *Binding) SetRecorded(target reflect.Value, query int, t *Table, r Recorder) {
-	target.FieldByIndex(b.indexes[query]).Addr().Interface().(lookupField).show(t, r)
-}
-
-// SetAbsent makes the query's field nil, or a [Lookup] that finds nothing. It says that the
-// query's optional kind does not exist, which differs from a kind without objects.
-func (b *Binding) SetAbsent(target reflect.Value, query int) {
-	field := target.FieldByIndex(b.indexes[query])
-	if b.forms[query].lookup {
-		field.Addr().Interface().(lookupField).showNone()
-		return
-	}
-	field.SetZero()
+// Set stores the value of the query's table in the query's field. The target is an addressable
+// struct of [Binding.Type]. A recorder, if there is one, hears of each look-up in a Lookup of this
+// target. Without a table the field becomes nil, or a Lookup that finds nothing: the query's
+// optional kind does not exist, which differs from a kind without objects.
+func (b *Binding) Set(target reflect.Value, query int, t *tables.Table, r tables.Recorder) {
+	b.forms[query].Set(target.FieldByIndex(b.indexes[query]), t, r)
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -43,8 +44,8 @@ type impossible struct {
 	MapOfSlices map[string][]corev1.Pod
 	Lists       []*corev1.PodList
 	Ours        map[string]object.Object
-	Lookups     []snapshot.Lookup[any]
-	ToLookup    *snapshot.Lookup[*corev1.Pod]
+	Lookups     []tables.Lookup[any]
+	ToLookup    *tables.Lookup[*corev1.Pod]
 	Channel     chan<- *corev1.Pod
 	ToSlice     *[]*corev1.Pod
 }
@@ -71,8 +72,8 @@ func TestCompileNamesTheQueryAndTheFieldThatIsImpossible(t *testing.T) {
 		{"MapOfSlices", `has type map[string][]v1.Pod: []v1.Pod cannot hold an object; want map[string]*v1.Pod`},
 		{"Lists", `v1.PodList is a list, not an object; want v1.PodList`},
 		{"Ours", `has type map[string]kates.Object: kates.Object is an interface, which does not say what an object becomes; want []*unstructured`},
-		{"Lookups", `has type []snapshot.Lookup[interface {}]: a Lookup is not an object; want snapshot.Lookup[interface {}]`},
-		{"ToLookup", `has type *snapshot.Lookup[*k8s.io/api/core/v1.Pod]: a query fills a slice, a map, a list or a Lookup; want snapshot.Lookup[*k8s.io/api/core/v1.Pod]`},
+		{"Lookups", `has type []tables.Lookup[interface {}]: a Lookup is not an object; want tables.Lookup[interface {}]`},
+		{"ToLookup", `has type *tables.Lookup[*k8s.io/api/core/v1.Pod]: a query fills a slice, a map, a list or a Lookup; want tables.Lookup[*k8s.io/api/core/v1.Pod]`},
 		{"Channel", `has type chan<- *v1.Pod: a query fills a slice, a map, a list or a Lookup; want []*v1.Pod`},
 		{"ToSlice", `has type *[]*v1.Pod: a query fills a slice, a map, a list or a Lookup; want []*v1.Pod`},
 		{"", `query 1 has no name`},
@@ -104,8 +105,8 @@ func TestPromotedFieldsOfEmbeddedStructsAreSet(t *testing.T) {
 
 	var target outer
 	v := reflect.ValueOf(&target).Elem()
-	b.Set(v, 0, b.NewTable(0))
-	b.Set(v, 1, b.NewTable(1))
+	b.Set(v, 0, b.NewTable(0), nil)
+	b.Set(v, 1, b.NewTable(1), nil)
 	require.NotNil(t, target.Promoted)
 	require.NotNil(t, target.AlsoPromoted)
 }
@@ -119,11 +120,11 @@ func TestAnAbsentFieldIsNilAndAnEmptyOneIsNot(t *testing.T) {
 	var target both
 	v := reflect.ValueOf(&target).Elem()
 	for query := range 2 {
-		b.Set(v, query, b.NewTable(query))
+		b.Set(v, query, b.NewTable(query), nil)
 	}
 	require.Equal(t, both{List: []*corev1.Pod{}, Map: map[string]*corev1.Pod{}}, target)
 	for query := range 2 {
-		b.SetAbsent(v, query)
+		b.Set(v, query, nil, nil)
 	}
 	require.Equal(t, both{}, target)
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/snapshot"
+	"github.com/kates-go/kates/internal/engine/tables"
 )
 
 // moody decodes, fails or panics, as its object says.
@@ -59,7 +59,7 @@ type unencodable struct {
 func TestAnObjectThatIsTheElementAlreadyIsShared(t *testing.T) {
 	b := compile[everyForm](t, "Unstructured", "Contents", "NamedContents", "UnstructuredValues", "Pointers", "Values")
 	u, s := untyped("prod", "web", 80), typed("prod", "web", 80)
-	convert := func(query int, src snapshot.Object) snapshot.Value {
+	convert := func(query int, src tables.Object) tables.Value {
 		value, err := b.Convert(query, src)
 		require.NoError(t, err)
 		return value

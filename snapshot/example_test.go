@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/snapshot"
 )
 
@@ -29,9 +30,9 @@ func Example() {
 			"kind": "Service", "metadata": map[string]any{"namespace": "prod", "name": name}, "spec": spec,
 		}}
 		value, err := binding.Convert(0, service)
-		diffs, _ := table.Apply([]snapshot.Change{{
-			Key: snapshot.Key{Name: name, Namespace: "prod"},
-			Row: &snapshot.Row{Source: service, Value: value, Err: err},
+		diffs, _ := table.Apply([]tables.Change{{
+			Key: tables.Key{Name: name, Namespace: "prod"},
+			Row: &tables.Row{Source: service, Value: value, Err: err},
 		}})
 		for _, d := range diffs {
 			fmt.Println(d.Key, "shown before:", d.Old != nil, "now:", d.New != nil)
@@ -42,7 +43,7 @@ func Example() {
 	put("db", "not a spec")
 
 	var snap Snapshot
-	binding.Set(reflect.ValueOf(&snap).Elem(), 0, table)
+	binding.Set(reflect.ValueOf(&snap).Elem(), 0, table, nil)
 	for key, service := range snap.Services {
 		fmt.Println(key, service.Spec.ClusterIP)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -146,14 +147,14 @@ func TestEveryFieldFormIsFilledFromEveryRepresentation(t *testing.T) {
 	require.NoError(t, err)
 	u := &unstructured.Unstructured{Object: generic}
 
-	for _, src := range []snapshot.Object{u, s} {
+	for _, src := range []tables.Object{u, s} {
 		var got everyForm
 		for query, name := range fields {
 			value, err := b.Convert(query, src)
 			require.NoError(t, err, name)
 			table := b.NewTable(query)
-			table.Apply([]snapshot.Change{{Key: object.KeyOf(src), Row: &snapshot.Row{Source: src, Value: value}}})
-			b.Set(reflect.ValueOf(&got).Elem(), query, table)
+			table.Apply([]tables.Change{{Key: object.KeyOf(src), Row: &tables.Row{Source: src, Value: value}}})
+			b.Set(reflect.ValueOf(&got).Elem(), query, table, nil)
 
 			row, ok := table.Get(object.KeyOf(src))
 			require.True(t, ok, name)
@@ -169,7 +170,7 @@ func TestStringKeysHaveTheNamespaceWhereTheQuerySpansNamespaces(t *testing.T) {
 		b, err := snapshot.Compile(reflect.TypeFor[byString](), []snapshot.Query{{Name: "Services", SpansNamespaces: spans}})
 		require.NoError(t, err)
 		table := b.NewTable(0)
-		table.Apply([]snapshot.Change{changeOf(b, 0, typed("prod", "web", 1)), changeOf(b, 0, typed("", "global", 2))})
+		table.Apply([]tables.Change{changeOf(b, 0, typed("prod", "web", 1)), changeOf(b, 0, typed("", "global", 2))})
 		var got []string
 		for key := range table.Value().Interface().(map[string]*corev1.Service) {
 			got = append(got, key)
@@ -184,7 +185,7 @@ func TestG9TheFirstInOrderIsInTheMapWhereKeysCollide(t *testing.T) {
 	table := b.NewTable(0)
 	first := typed("a", "web", 1)
 	for _, s := range []*corev1.Service{typed("b", "web", 2), first, typed("c", "web", 3)} {
-		table.Apply([]snapshot.Change{changeOf(b, 0, s)})
+		table.Apply([]tables.Change{changeOf(b, 0, s)})
 	}
 	require.Same(t, first, table.Value().Interface().(map[string]*corev1.Service)["web"])
 }

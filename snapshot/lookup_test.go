@@ -13,25 +13,25 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // inner embeds a Lookup, as package kates does.
-type inner[T any] struct{ snapshot.Lookup[T] }
+type inner[T any] struct{ tables.Lookup[T] }
 
 type lookups struct {
-	Typed    snapshot.Lookup[*corev1.Service]
+	Typed    tables.Lookup[*corev1.Service]
 	Values   inner[corev1.Service]
 	Contents inner[map[string]any]
-	Plain    snapshot.Lookup[*plain]
+	Plain    tables.Lookup[*plain]
 }
 
 // lookedUp is a Lookup that was handed out, with what it must show for as long as somebody holds
 // it.
 type lookedUp struct {
 	text func(namespace, name, selector string) string
-	want map[snapshot.Key]string
+	want map[tables.Key]string
 }
 
 var lookupSelectors = []string{"", "port=odd", "port!=odd", "port=none"}
@@ -40,7 +40,7 @@ var lookupSelectors = []string{"", "port=odd", "port!=odd", "port=none"}
 func (l lookedUp) check(t *rapid.T) {
 	for _, namespace := range []string{"", "a", "a-b", "b", "z"} {
 		for _, name := range []string{"a", "b", "aa", "ab", "none"} {
-			if got, want := l.text(namespace, name, ""), l.want[snapshot.Key{Namespace: namespace, Name: name}]; got != want {
+			if got, want := l.text(namespace, name, ""), l.want[tables.Key{Namespace: namespace, Name: name}]; got != want {
 				t.Fatalf("%s/%s is %q, want %q", namespace, name, got, want)
 			}
 		}
@@ -107,18 +107,18 @@ func TestG9G10ALookupShowsOneStateForEver(t *testing.T) {
 	b := compile[lookups](t, "Typed", "Values", "Contents", "Plain")
 	rapid.Check(t, func(t *rapid.T) {
 		query, port := rapid.IntRange(0, 3).Draw(t, "query"), int64(0)
-		table, now := b.NewTable(query), map[snapshot.Key]string{}
+		table, now := b.NewTable(query), map[tables.Key]string{}
 		var all []lookedUp
 		for range rapid.IntRange(1, 8).Draw(t, "batches") {
-			var changes []snapshot.Change
-			keys := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) snapshot.Key {
-				return snapshot.Key{
+			var changes []tables.Change
+			keys := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) tables.Key {
+				return tables.Key{
 					Namespace: rapid.SampledFrom([]string{"", "a", "a-b", "b"}).Draw(t, "namespace"),
 					Name:      rapid.StringMatching("[ab]{1,2}").Draw(t, "name"),
 				}
-			}), 0, 8, rapid.ID[snapshot.Key]).Draw(t, "keys")
+			}), 0, 8, rapid.ID[tables.Key]).Draw(t, "keys")
 			for _, key := range keys {
-				c := snapshot.Change{Key: key}
+				c := tables.Change{Key: key}
 				if delete(now, key); rapid.Bool().Draw(t, "shown") {
 					port++
 					now[key] = fmt.Sprint(port)
@@ -135,7 +135,7 @@ func TestG9G10ALookupShowsOneStateForEver(t *testing.T) {
 			}
 			table.Apply(changes)
 			var target lookups
-			b.Set(reflect.ValueOf(&target).Elem(), query, table)
+			b.Set(reflect.ValueOf(&target).Elem(), query, table, nil)
 			all = append(all, lookedUp{target.texts()[query], maps.Clone(now)})
 		}
 		for _, l := range all {
@@ -147,32 +147,32 @@ func TestG9G10ALookupShowsOneStateForEver(t *testing.T) {
 func TestALookupIsEqualWhereNothingHasChangedAndWhereThereIsNoKind(t *testing.T) {
 	b := compile[lookups](t, "Typed")
 	table := b.NewTable(0)
-	table.Apply([]snapshot.Change{changeOf(b, 0, typed("a", "x", 80))})
+	table.Apply([]tables.Change{changeOf(b, 0, typed("a", "x", 80))})
 	var one, other lookups
-	set := func(l *lookups) { b.Set(reflect.ValueOf(l).Elem(), 0, table) }
+	set := func(l *lookups) { b.Set(reflect.ValueOf(l).Elem(), 0, table, nil) }
 	set(&one)
 	set(&other)
 	require.Equal(t, one.Typed, other.Typed)
 	require.True(t, one.Typed == other.Typed && one.Typed.Available())
-	table.Apply([]snapshot.Change{changeOf(b, 0, typed("a", "x", 81))})
+	table.Apply([]tables.Change{changeOf(b, 0, typed("a", "x", 81))})
 	set(&other)
 	require.False(t, one.Typed == other.Typed)
 
-	b.SetAbsent(reflect.ValueOf(&one).Elem(), 0)
+	b.Set(reflect.ValueOf(&one).Elem(), 0, nil, nil)
 	require.False(t, one.Typed.Available())
 	_, err := one.Typed.Get("a", "x")
 	require.True(t, apierrors.IsNotFound(err), err)
 	all, err := one.Typed.List("", nil)
 	require.NoError(t, err)
 	require.Empty(t, all)
-	b.SetAbsent(reflect.ValueOf(&other).Elem(), 0)
+	b.Set(reflect.ValueOf(&other).Elem(), 0, nil, nil)
 	require.True(t, one.Typed == other.Typed)
 }
 
 // noted records the look-ups.
 type noted []string
 
-func (n *noted) Named(key snapshot.Key) { *n = append(*n, key.String()) }
+func (n *noted) Named(key tables.Key) { *n = append(*n, key.String()) }
 func (n *noted) Selected(namespace string, selector labels.Selector) {
 	*n = append(*n, fmt.Sprint(namespace, " ", selector))
 }
@@ -180,11 +180,11 @@ func (n *noted) Selected(namespace string, selector labels.Selector) {
 func TestEveryLookUpIsRecordedAbsenceIncludedWhereSomebodyAsksForIt(t *testing.T) {
 	b := compile[lookups](t, "Typed")
 	table := b.NewTable(0)
-	table.Apply([]snapshot.Change{changeOf(b, 0, typed("a", "x", 80))})
+	table.Apply([]tables.Change{changeOf(b, 0, typed("a", "x", 80))})
 	var plain, recorded lookups
 	var reads noted
-	b.SetRecorded(reflect.ValueOf(&recorded).Elem(), 0, table, &reads)
-	b.Set(reflect.ValueOf(&plain).Elem(), 0, table)
+	b.Set(reflect.ValueOf(&recorded).Elem(), 0, table, &reads)
+	b.Set(reflect.ValueOf(&plain).Elem(), 0, table, nil)
 	for _, l := range []lookups{plain, recorded} {
 		got, _ := l.Typed.Get("a", "x")
 		require.Equal(t, int32(80), got.Spec.Ports[0].Port)

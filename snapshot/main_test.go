@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -49,19 +50,19 @@ func compile[S any](t testing.TB, fields ...string) *snapshot.Binding {
 }
 
 // rowOf makes a row of an object, as an accumulator does.
-func rowOf(b *snapshot.Binding, query int, o snapshot.Object) *snapshot.Row {
+func rowOf(b *snapshot.Binding, query int, o tables.Object) *tables.Row {
 	value, err := b.Convert(query, o)
-	return &snapshot.Row{Source: o, Value: value, Err: err}
+	return &tables.Row{Source: o, Value: value, Err: err}
 }
 
 // changeOf shows an object, or leaves it out if it does not decode.
-func changeOf(b *snapshot.Binding, query int, o snapshot.Object) snapshot.Change {
-	return snapshot.Change{Key: object.KeyOf(o), Row: rowOf(b, query, o)}
+func changeOf(b *snapshot.Binding, query int, o tables.Object) tables.Change {
+	return tables.Change{Key: object.KeyOf(o), Row: rowOf(b, query, o)}
 }
 
 // tableOf returns a table of the first query with n services s-00000000, s-00000001, …
-func tableOf(b *snapshot.Binding, n int) *snapshot.Table {
-	changes := make([]snapshot.Change, n)
+func tableOf(b *snapshot.Binding, n int) *tables.Table {
+	changes := make([]tables.Change, n)
 	for i := range changes {
 		changes[i] = changeOf(b, 0, typed("ns", numbered(i), 80))
 	}
@@ -81,7 +82,7 @@ func names(services []*corev1.Service) []string {
 	return list
 }
 
-func servicesOf(table *snapshot.Table) []*corev1.Service {
+func servicesOf(table *tables.Table) []*corev1.Service {
 	return table.Value().Interface().([]*corev1.Service)
 }
 

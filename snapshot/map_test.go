@@ -7,13 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 type byUID struct{ Services map[types.UID]*corev1.Service }
 
-func servicesByUID(table *snapshot.Table) map[types.UID]*corev1.Service {
+func servicesByUID(table *tables.Table) map[types.UID]*corev1.Service {
 	return table.Value().Interface().(map[types.UID]*corev1.Service)
 }
 
@@ -27,17 +27,17 @@ func TestOfRowsWithOneKeyInAMapTheFirstIsShownWhateverCameBefore(t *testing.T) {
 		return s
 	}
 	first, last := of("a"), of("z")
-	five, _ := table.Get(snapshot.Key{Namespace: "ns", Name: numbered(5)})
+	five, _ := table.Get(tables.Key{Namespace: "ns", Name: numbered(5)})
 	for _, step := range []struct {
-		change snapshot.Change
+		change tables.Change
 		want   any
 	}{
 		{changeOf(b, 0, last), five.Source},
 		{changeOf(b, 0, first), first},
-		{snapshot.Change{Key: object.KeyOf(first)}, five.Source},
-		{snapshot.Change{Key: object.KeyOf(five.Source)}, last},
+		{tables.Change{Key: object.KeyOf(first)}, five.Source},
+		{tables.Change{Key: object.KeyOf(five.Source)}, last},
 	} {
-		table.Apply([]snapshot.Change{step.change})
+		table.Apply([]tables.Change{step.change})
 		m := servicesByUID(table)
 		require.Len(t, m, 10)
 		require.Same(t, step.want, m[last.UID])
@@ -49,8 +49,8 @@ func TestG10AMapThatWasDeliveredIsNotTheOneThatChanges(t *testing.T) {
 	table := tableOf(b, 1000)
 	before := servicesByUID(table)
 	changed, added, gone := typed("ns", numbered(7), 81), typed("ns", "a", 80), numbered(9)
-	table.Apply([]snapshot.Change{
-		changeOf(b, 0, changed), changeOf(b, 0, added), {Key: snapshot.Key{Namespace: "ns", Name: gone}},
+	table.Apply([]tables.Change{
+		changeOf(b, 0, changed), changeOf(b, 0, added), {Key: tables.Key{Namespace: "ns", Name: gone}},
 	})
 	after := servicesByUID(table)
 	require.Len(t, before, 1000)
@@ -71,8 +71,8 @@ func TestChangesBetweenTwoValuesOfAMapAreAllInTheSecond(t *testing.T) {
 	b := compile[byUID](t, "Services")
 	table := tableOf(b, 10)
 	servicesByUID(table)
-	table.Apply([]snapshot.Change{changeOf(b, 0, typed("ns", numbered(1), 81))})
-	table.Apply([]snapshot.Change{changeOf(b, 0, typed("ns", numbered(2), 81))})
+	table.Apply([]tables.Change{changeOf(b, 0, typed("ns", numbered(1), 81))})
+	table.Apply([]tables.Change{changeOf(b, 0, typed("ns", numbered(2), 81))})
 	m := servicesByUID(table)
 	for i, port := range []int32{80, 81, 81, 80} {
 		require.Equal(t, port, m[types.UID("uid-ns/"+numbered(i))].Spec.Ports[0].Port)
@@ -84,7 +84,7 @@ func TestAValueOfAnotherTypeThanTheFieldsPanicsWithTheTableAsItWas(t *testing.T)
 	before := servicesOf(table)
 	require.Panics(t, func() {
 		s := typed("ns", "a", 80)
-		table.Apply([]snapshot.Change{{Key: object.KeyOf(s), Row: &snapshot.Row{Source: s, Value: &corev1.Pod{}}}})
+		table.Apply([]tables.Change{{Key: object.KeyOf(s), Row: &tables.Row{Source: s, Value: &corev1.Pod{}}}})
 	})
 	require.Equal(t, before, servicesOf(table))
 	require.Equal(t, 10, table.Len())

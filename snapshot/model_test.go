@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -36,8 +37,8 @@ type modelForms struct {
 type model struct {
 	binding   *snapshot.Binding
 	query     int
-	table     *snapshot.Table
-	rows      map[snapshot.Key]snapshot.Row
+	table     *tables.Table
+	rows      map[tables.Key]tables.Row
 	versions  int64
 	delivered []reflect.Value
 	frozen    []reflect.Value // copies of delivered, made on delivery
@@ -56,7 +57,7 @@ func propTableIsItsModel(t *rapid.T) {
 		t.Fatal(err)
 	}
 	query := rapid.IntRange(0, len(queries)-1).Draw(t, "form")
-	m := &model{binding: b, query: query, table: b.NewTable(query), rows: map[snapshot.Key]snapshot.Row{}}
+	m := &model{binding: b, query: query, table: b.NewTable(query), rows: map[tables.Key]tables.Row{}}
 	for range rapid.IntRange(1, 12).Draw(t, "batches") {
 		m.apply(t, m.batch(t))
 	}
@@ -74,28 +75,28 @@ func TestG7DiffsReplayedOnTheFirstSnapshotGiveTheSecond(t *testing.T) {
 func FuzzTable(f *testing.F) { f.Fuzz(rapid.MakeFuzz(propTableIsItsModel)) }
 
 // batch draws changes of distinct keys, few or many, in any order.
-func (m *model) batch(t *rapid.T) []snapshot.Change {
-	keys := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) snapshot.Key {
-		return snapshot.Key{
+func (m *model) batch(t *rapid.T) []tables.Change {
+	keys := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) tables.Key {
+		return tables.Key{
 			Namespace: rapid.SampledFrom([]string{"", "a", "a-b", "b"}).Draw(t, "namespace"),
 			Name:      rapid.StringMatching("[ab-]{1,3}").Draw(t, "name"),
 		}
-	}), 0, 60, rapid.ID[snapshot.Key]).Draw(t, "keys")
-	var changes []snapshot.Change
+	}), 0, 60, rapid.ID[tables.Key]).Draw(t, "keys")
+	var changes []tables.Change
 	for _, key := range keys {
-		changes = append(changes, snapshot.Change{Key: key, Row: m.draw(t, key)})
+		changes = append(changes, tables.Change{Key: key, Row: m.draw(t, key)})
 	}
 	return changes
 }
 
 // draw chooses the new row of a key.
-func (m *model) draw(t *rapid.T, key snapshot.Key) *snapshot.Row {
+func (m *model) draw(t *rapid.T, key tables.Key) *tables.Row {
 	old, held := m.rows[key]
 	fate := rapid.SampledFrom([]string{"gone", "shown", "shown", "again", "excluded", "rejected", "reverted"}).Draw(t, "fate")
 	if fate == "gone" {
 		return nil
 	}
-	source := snapshot.Object(old.Source)
+	source := tables.Object(old.Source)
 	if !held || fate == "shown" || rapid.Bool().Draw(t, "new version") {
 		source = m.object(key)
 		if rapid.Bool().Draw(t, "with the UID of others") {
@@ -106,17 +107,17 @@ func (m *model) draw(t *rapid.T, key snapshot.Key) *snapshot.Row {
 	case fate == "again" && held:
 		return &old
 	case fate == "excluded":
-		return &snapshot.Row{Source: source, Excluded: true}
+		return &tables.Row{Source: source, Excluded: true}
 	case fate == "rejected":
 		text := rapid.SampledFrom([]string{"bad", "worse"}).Draw(t, "error")
-		return &snapshot.Row{Source: source, Err: errors.New(text)}
+		return &tables.Row{Source: source, Err: errors.New(text)}
 	}
 	return rowOf(m.binding, m.query, source)
 }
 
 // object makes a new version of an object: a typed one for fields of typed elements, so that
 // values are shared.
-func (m *model) object(key snapshot.Key) snapshot.Object {
+func (m *model) object(key tables.Key) tables.Object {
 	m.versions++
 	if m.query < 2 && m.versions%16 != 0 { // now and then the stream delivers another form
 		return typed(key.Namespace, key.Name, int32(m.versions))
@@ -125,7 +126,7 @@ func (m *model) object(key snapshot.Key) snapshot.Object {
 }
 
 // apply makes the changes in the table and in the model, and compares everything that is visible.
-func (m *model) apply(t *rapid.T, changes []snapshot.Change) {
+func (m *model) apply(t *rapid.T, changes []tables.Change) {
 	before, shownBefore, invalidBefore := m.table.Value(), m.shown(), m.faults()
 	m.ahead(t)
 	defer m.busy.Wait()
@@ -171,8 +172,8 @@ func (m *model) ahead(t *rapid.T) {
 }
 
 // compareDiffs applies the diffs to the previously shown rows.
-func (m *model) compareDiffs(t *rapid.T, diffs []snapshot.Diff, replayed map[snapshot.Key]snapshot.Row) {
-	if !slices.IsSortedFunc(diffs, func(a, b snapshot.Diff) int { return object.Compare(a.Key, b.Key) }) {
+func (m *model) compareDiffs(t *rapid.T, diffs []tables.Diff, replayed map[tables.Key]tables.Row) {
+	if !slices.IsSortedFunc(diffs, func(a, b tables.Diff) int { return object.Compare(a.Key, b.Key) }) {
 		t.Fatalf("diffs are not in key order: %v", diffs)
 	}
 	shown := m.shown()
@@ -194,7 +195,7 @@ func (m *model) compareDiffs(t *rapid.T, diffs []snapshot.Diff, replayed map[sna
 }
 
 // identical reports whether two rows show the same memory.
-func identical(a, b snapshot.Row) bool {
+func identical(a, b tables.Row) bool {
 	if a.Source != b.Source || a.Shown() != b.Shown() {
 		return false
 	}
@@ -208,7 +209,7 @@ func identical(a, b snapshot.Row) bool {
 // compareRows checks All, Get, Held, Len and Invalid.
 func (m *model) compareRows(t *rapid.T) {
 	keys := slices.SortedFunc(maps.Keys(m.rows), object.Compare)
-	var invalid []snapshot.Row
+	var invalid []tables.Row
 	i := 0
 	for got := range m.table.All() {
 		want := m.rows[keys[i]]
@@ -223,7 +224,7 @@ func (m *model) compareRows(t *rapid.T) {
 		}
 		i++
 	}
-	if _, ok := m.table.Get(snapshot.Key{Name: "c"}); ok {
+	if _, ok := m.table.Get(tables.Key{Name: "c"}); ok {
 		t.Fatal("there is a row that there is not")
 	}
 	if i != len(keys) || m.table.Held() != len(keys) || m.table.Len() != len(m.shown()) {
@@ -238,7 +239,7 @@ func (m *model) compareRows(t *rapid.T) {
 // be in the map.
 func (m *model) compareValue(t *rapid.T, v reflect.Value) {
 	shown := m.shown()
-	want := map[any]snapshot.Row{}
+	want := map[any]tables.Row{}
 	for i, key := range slices.SortedFunc(maps.Keys(shown), object.Compare) {
 		row, at := shown[key], any(i)
 		switch {
@@ -264,27 +265,27 @@ func (m *model) compareValue(t *rapid.T, v reflect.Value) {
 		} else {
 			got = v.MapIndex(reflect.ValueOf(at))
 		}
-		if !got.IsValid() || !identical(row, snapshot.Row{Source: row.Source, Value: got.Interface()}) {
+		if !got.IsValid() || !identical(row, tables.Row{Source: row.Source, Value: got.Interface()}) {
 			t.Fatalf("%v is %v, want %v", at, got, row.Value)
 		}
 	}
 }
 
 // shown returns the rows that the snapshot must show.
-func (m *model) shown() map[snapshot.Key]snapshot.Row {
+func (m *model) shown() map[tables.Key]tables.Row {
 	shown := maps.Clone(m.rows)
-	maps.DeleteFunc(shown, func(_ snapshot.Key, r snapshot.Row) bool { return !r.Shown() })
+	maps.DeleteFunc(shown, func(_ tables.Key, r tables.Row) bool { return !r.Shown() })
 	return shown
 }
 
 // fault is what Invalid reports of a row.
 type fault struct {
-	source snapshot.Object
+	source tables.Object
 	text   string
 }
 
-func (m *model) faults() map[snapshot.Key]fault {
-	faults := map[snapshot.Key]fault{}
+func (m *model) faults() map[tables.Key]fault {
+	faults := map[tables.Key]fault{}
 	for key, row := range m.rows {
 		if row.Err != nil {
 			faults[key] = fault{row.Source, row.Err.Error()}

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 func TestG9SlicesAreOrderedByNamespaceThenName(t *testing.T) {
 	b := compile[services](t, "Services")
 	table := b.NewTable(0)
-	var changes []snapshot.Change
+	var changes []tables.Change
 	for _, key := range [][2]string{{"b", "a"}, {"a-b", "a"}, {"a", "z"}, {"", "z"}, {"a", "aa"}, {"a", "a"}} {
 		changes = append(changes, changeOf(b, 0, typed(key[0], key[1], 80)))
 	}
@@ -32,13 +32,13 @@ func TestWhatDidNotChangeIsTheSamePointer(t *testing.T) {
 	before := servicesOf(table)
 
 	changed := typed("ns", numbered(50), 81)
-	diffs, _ := table.Apply([]snapshot.Change{
+	diffs, _ := table.Apply([]tables.Change{
 		changeOf(b, 0, changed),
 		{Key: object.KeyOf(before[10])},
 		changeOf(b, 0, typed("ns", "a", 80)),
 	})
 	after := servicesOf(table)
-	require.Equal(t, []snapshot.Diff{
+	require.Equal(t, []tables.Diff{
 		{Key: object.KeyOf(after[0]), New: after[0]},
 		{Key: object.KeyOf(before[10]), Old: before[10]},
 		{Key: object.KeyOf(changed), Old: before[50], New: changed},
@@ -63,13 +63,13 @@ func TestWithoutADiffTheSliceStaysTheVerySame(t *testing.T) {
 	same, ok := table.Get(object.KeyOf(before[3]))
 	require.True(t, ok)
 
-	invisible := []snapshot.Change{
-		{Key: snapshot.Key{Name: "never was"}},
+	invisible := []tables.Change{
+		{Key: tables.Key{Name: "never was"}},
 		{Key: object.KeyOf(before[3]), Row: &same},
-		{Key: snapshot.Key{Name: "excluded"}, Row: &snapshot.Row{Source: typed("", "excluded", 1), Excluded: true}},
-		{Key: snapshot.Key{Name: "bad"}, Row: &snapshot.Row{Source: typed("", "bad", 1), Err: errors.New("bad")}},
+		{Key: tables.Key{Name: "excluded"}, Row: &tables.Row{Source: typed("", "excluded", 1), Excluded: true}},
+		{Key: tables.Key{Name: "bad"}, Row: &tables.Row{Source: typed("", "bad", 1), Err: errors.New("bad")}},
 	}
-	for _, changes := range [][]snapshot.Change{nil, invisible} {
+	for _, changes := range [][]tables.Change{nil, invisible} {
 		diffs, _ := table.Apply(changes)
 		require.Empty(t, diffs)
 		require.Same(t, unsafe.SliceData(before), unsafe.SliceData(servicesOf(table)))
@@ -77,7 +77,7 @@ func TestWithoutADiffTheSliceStaysTheVerySame(t *testing.T) {
 	require.Equal(t, 10, table.Len())
 	require.Equal(t, 12, table.Held())
 
-	table.Apply([]snapshot.Change{changeOf(b, 0, typed("ns", numbered(3), 81))})
+	table.Apply([]tables.Change{changeOf(b, 0, typed("ns", numbered(3), 81))})
 	require.NotSame(t, unsafe.SliceData(before), unsafe.SliceData(servicesOf(table)))
 }
 
@@ -86,9 +86,9 @@ func TestWithoutADiffTheMapStaysTheVerySame(t *testing.T) {
 	b := compile[byString](t, "Services")
 	table := tableOf(b, 3)
 	before := table.Value().UnsafePointer()
-	table.Apply([]snapshot.Change{{Key: snapshot.Key{Name: "never was"}}})
+	table.Apply([]tables.Change{{Key: tables.Key{Name: "never was"}}})
 	require.Equal(t, before, table.Value().UnsafePointer())
-	table.Apply([]snapshot.Change{{Key: snapshot.Key{Namespace: "ns", Name: numbered(0)}}})
+	table.Apply([]tables.Change{{Key: tables.Key{Namespace: "ns", Name: numbered(0)}}})
 	require.NotEqual(t, before, table.Value().UnsafePointer())
 }
 
@@ -98,7 +98,7 @@ func TestAnEqualStructOfTheSameSourceIsNoDiff(t *testing.T) {
 	table := b.NewTable(0)
 	u := untyped("prod", "web", 80)
 	for i, want := range []int{1, 0} {
-		diffs, _ := table.Apply([]snapshot.Change{changeOf(b, 0, u)})
+		diffs, _ := table.Apply([]tables.Change{changeOf(b, 0, u)})
 		require.Len(t, diffs, want, "pass %d", i)
 	}
 }
@@ -107,16 +107,16 @@ func TestANewValueOfTheSameSourceIsADiff(t *testing.T) {
 	b := compile[services](t, "Services")
 	table := b.NewTable(0)
 	u := untyped("prod", "web", 80)
-	table.Apply([]snapshot.Change{changeOf(b, 0, u)})
-	diffs, _ := table.Apply([]snapshot.Change{changeOf(b, 0, u)})
-	require.Equal(t, []snapshot.Diff{{Key: object.KeyOf(u), Old: u, New: u}}, diffs)
+	table.Apply([]tables.Change{changeOf(b, 0, u)})
+	diffs, _ := table.Apply([]tables.Change{changeOf(b, 0, u)})
+	require.Equal(t, []tables.Diff{{Key: object.KeyOf(u), Old: u, New: u}}, diffs)
 }
 
 func TestG10DeliveredSlicesHaveNoSpareCapacity(t *testing.T) {
 	b := compile[services](t, "Services")
 	table := b.NewTable(0)
 	for i := range 100 {
-		table.Apply([]snapshot.Change{changeOf(b, 0, typed("ns", numbered(i*7%100), 80))})
+		table.Apply([]tables.Change{changeOf(b, 0, typed("ns", numbered(i*7%100), 80))})
 		require.Equal(t, i+1, len(servicesOf(table)))
 		require.Equal(t, i+1, cap(servicesOf(table)))
 	}
@@ -126,12 +126,12 @@ func TestG8AnObjectThatDoesNotDecodeIsLeftOutAndJoinsWhenHealed(t *testing.T) {
 	b := compile[services](t, "Services")
 	table := b.NewTable(0)
 	good, bad := untyped("prod", "good", 80), untyped("prod", "bad", 80)
-	table.Apply([]snapshot.Change{changeOf(b, 0, good), changeOf(b, 0, bad)})
+	table.Apply([]tables.Change{changeOf(b, 0, good), changeOf(b, 0, bad)})
 
 	broken := untyped("prod", "bad", 80)
 	broken.Object["spec"] = "none"
-	diffs, invalidChanged := table.Apply([]snapshot.Change{changeOf(b, 0, broken)})
-	require.Equal(t, []snapshot.Diff{{Key: object.KeyOf(bad), Old: bad}}, diffs)
+	diffs, invalidChanged := table.Apply([]tables.Change{changeOf(b, 0, broken)})
+	require.Equal(t, []tables.Diff{{Key: object.KeyOf(bad), Old: bad}}, diffs)
 	require.True(t, invalidChanged)
 	require.Equal(t, []string{"prod/good"}, names(servicesOf(table)))
 	invalid := table.Invalid()
@@ -139,11 +139,11 @@ func TestG8AnObjectThatDoesNotDecodeIsLeftOutAndJoinsWhenHealed(t *testing.T) {
 	require.Same(t, broken, invalid[0].Source)
 	require.ErrorContains(t, invalid[0].Err, `convert Service "prod/bad" to *v1.Service`)
 
-	_, invalidChanged = table.Apply([]snapshot.Change{changeOf(b, 0, broken)})
+	_, invalidChanged = table.Apply([]tables.Change{changeOf(b, 0, broken)})
 	require.False(t, invalidChanged, "the same object is in the same error")
 
-	diffs, invalidChanged = table.Apply([]snapshot.Change{changeOf(b, 0, bad)})
-	require.Equal(t, []snapshot.Diff{{Key: object.KeyOf(bad), New: bad}}, diffs)
+	diffs, invalidChanged = table.Apply([]tables.Change{changeOf(b, 0, bad)})
+	require.Equal(t, []tables.Diff{{Key: object.KeyOf(bad), New: bad}}, diffs)
 	require.True(t, invalidChanged)
 	require.Equal(t, []string{"prod/bad", "prod/good"}, names(servicesOf(table)))
 	require.Empty(t, table.Invalid())
@@ -162,8 +162,8 @@ func TestErrorsOfAnyTypeAreComparedByText(t *testing.T) {
 		text    string
 		changed bool
 	}{{"a", true}, {"a", false}, {"b", true}} {
-		_, changed := table.Apply([]snapshot.Change{
-			{Key: object.KeyOf(s), Row: &snapshot.Row{Source: s, Err: uncomparable{step.text}}},
+		_, changed := table.Apply([]tables.Change{
+			{Key: object.KeyOf(s), Row: &tables.Row{Source: s, Err: uncomparable{step.text}}},
 		})
 		require.Equal(t, step.changed, changed)
 	}
@@ -174,8 +174,8 @@ func TestAllStopsWhenItsReaderDoes(t *testing.T) {
 	b := compile[services](t, "Services")
 	table := tableOf(b, 2)
 	for _, name := range []string{"a", "z"} { // one before the shown rows, one after them
-		table.Apply([]snapshot.Change{
-			{Key: snapshot.Key{Namespace: "ns", Name: name}, Row: &snapshot.Row{Source: typed("ns", name, 1), Excluded: true}},
+		table.Apply([]tables.Change{
+			{Key: tables.Key{Namespace: "ns", Name: name}, Row: &tables.Row{Source: typed("ns", name, 1), Excluded: true}},
 		})
 	}
 	for limit := 1; limit <= 4; limit++ {

@@ -20,8 +20,8 @@ import (
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/intern"
 	"github.com/kates-go/kates/internal/client/wire/parts"
+	"github.com/kates-go/kates/internal/engine/tables"
 	objects "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // decoder makes objects of one kind in its Go type. It sets their apiVersion and kind, which
@@ -141,7 +141,7 @@ func undecoded(
 	if d != nil {
 		into, metadata = reflect.PointerTo(d.typ), d.metadata(raw, e)
 	}
-	err = snapshot.NotDecoded(r.Kind.Kind, key, into, err)
+	err = tables.NotDecoded(r.Kind.Kind, key, into, err)
 	return objects.Undecoded(r, key, types.UID(id.UID), id.Version, metadata, err), nil
 }
 
@@ -199,7 +199,7 @@ func (d *decoder) isOfType(o objects.Object) bool {
 }
 
 func (d *decoder) notDecoded(key objects.Key, err error) error {
-	return snapshot.NotDecoded(d.resource.Kind.Kind, key, reflect.PointerTo(d.typ), err)
+	return tables.NotDecoded(d.resource.Kind.Kind, key, reflect.PointerTo(d.typ), err)
 }
 
 // decodeInto decodes by apimachinery's rules. It may run code of the user's types. JSON that no

@@ -13,8 +13,8 @@ import (
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // Options are the options of one collector.
@@ -25,7 +25,7 @@ type Options struct {
 	QuietOwnWrites bool
 	// Invalid is called for each object that is left out because it does not decode or was
 	// rejected, once per change of the object or of the reason. It is called without locks.
-	Invalid func(snapshot.Invalid)
+	Invalid func(tables.Invalid)
 	// Witness is told what the reader's user gets. Tests use it to find out whether somebody
 	// writes to that. Nil: nobody is told.
 	Witness Witness
@@ -383,7 +383,7 @@ type Watch interface {
 	Examine(query string, key object.Key) (Examined, bool)
 	// LeftOut returns some of the objects of a query that the reader leaves out, most of them at
 	// most, in order.
-	LeftOut(query string, most int) []snapshot.Invalid
+	LeftOut(query string, most int) []tables.Invalid
 }
 
 // Of returns the watches of a set, in no particular order.

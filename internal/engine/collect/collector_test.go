@@ -11,6 +11,7 @@ import (
 
 
 
+
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
 )

@@ -9,8 +9,8 @@ import (
 	"github.com/kates-go/kates/internal/base/watchdog"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // Observer is told of a snapshot that differs from the last one, and of each turn. It is called
@@ -28,7 +28,7 @@ type Delivered struct {
 	// Took is how long it took to make it.
 	Took time.Duration
 	// Differences are those of the snapshot or turn. They are valid during the call alone.
-	Differences []snapshot.Difference
+	Differences []tables.Difference
 }
 
 // tally counts what a watch has done.
@@ -45,7 +45,7 @@ var watchIDs atomic.Int64
 
 // Updated notes that the reader has looked at what there is, since a time, and tells the observer
 // if it was something new. It belongs to the reader's turn.
-func (c *Collector[S]) Updated(key string, since time.Time, changed bool, differences []snapshot.Difference) {
+func (c *Collector[S]) Updated(key string, since time.Time, changed bool, differences []tables.Difference) {
 	t := &c.tally
 	t.updates.Add(1)
 	if !changed {

@@ -5,6 +5,7 @@ import (
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/streamset"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -12,21 +13,21 @@ import (
 // rows makes rows of objects, and reports those that are left out.
 type rows struct {
 	streams *streamset.Set
-	witness Witness                // Options.Witness, or nil
-	invalid func(snapshot.Invalid) // Options.Invalid, or nil
+	witness Witness              // Options.Witness, or nil
+	invalid func(tables.Invalid) // Options.Invalid, or nil
 }
 
 // Convert converts an object for the i-th query of a binding.
-func (r *rows) Convert(b *snapshot.Binding, i int, name string, o object.Object) snapshot.Row {
+func (r *rows) Convert(b *snapshot.Binding, i int, name string, o object.Object) tables.Row {
 	if err := object.Fault(o); err != nil {
-		return snapshot.Row{Source: o, Err: err}
+		return tables.Row{Source: o, Err: err}
 	}
 	value, err := b.Convert(i, o)
 	if err != nil {
-		return snapshot.Row{Source: o, Err: err}
+		return tables.Row{Source: o, Err: err}
 	}
 	r.Show(name, o, value)
-	return snapshot.Row{Source: o, Value: value}
+	return tables.Row{Source: o, Value: value}
 }
 
 // Show tells the witness, if there is one, that somebody is to get a value.
@@ -52,7 +53,7 @@ func (r *rows) Same(shown, o object.Object) bool {
 
 // Report logs invalid objects, and calls the user's callback for each. A panic in it affects
 // nothing else.
-func (r *rows) Report(invalid []snapshot.Invalid) {
+func (r *rows) Report(invalid []tables.Invalid) {
 	for _, i := range invalid {
 		if object.Fault(i.Object) == nil {
 			r.Show(i.Query, i.Object, i.Object) // the user gets it, in an Invalid

@@ -12,8 +12,8 @@ import (
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/streamset"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // Reader looks objects up in the streams of one query, without a snapshot. Each answer is the
@@ -151,4 +151,4 @@ func (r *Reader) Examine(query string, key object.Key) (collect.Examined, bool) 
 }
 
 // LeftOut returns nothing: a reader's answers have their own errors.
-func (r *Reader) LeftOut(string, int) []snapshot.Invalid { return nil }
+func (r *Reader) LeftOut(string, int) []tables.Invalid { return nil }

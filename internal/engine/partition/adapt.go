@@ -8,7 +8,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/snapshot"
+	"github.com/kates-go/kates/internal/engine/tables"
 )
 
 // Queries may change while keys are handed out. A query keeps its place among the fields, also
@@ -44,7 +44,7 @@ func (x *indexes) suits(queries []query.Query) error {
 		return err
 	}
 	for i, q := range queries {
-		if b.IsLookup(i) && q.Key != nil {
+		if b.NewTable(i).IsLookup() && q.Key != nil {
 			return q.Error(errors.New("it has a key function, but what is looked up belongs to no partition"))
 		}
 	}
@@ -156,7 +156,7 @@ func (x *indexes) isMap(name string) bool {
 }
 
 // copied puts the rows of a table into a new one.
-func copied(from, to *snapshot.Table) *snapshot.Table {
+func copied(from, to *tables.Table) *tables.Table {
 	to.Apply(everything(from))
 	return to
 }

@@ -1,16 +1,18 @@
 package partition
 
 import (
+	"maps"
+
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // index has all objects of a query by name, in place of one table. It belongs to the reader's
 // turn; others read it with the lock of the indexes held.
 type index struct {
 	objects map[object.Key]*placed
-	shared  *snapshot.Table // of objects that belong to all partitions
-	common  bool            // an object of the query belongs to all partitions, or did once
+	shared  *tables.Table // of objects that belong to all partitions
+	common  bool          // an object of the query belongs to all partitions, or did once
 	invalid int
 	spans   bool // the keys of a map have the namespace
 }
@@ -20,12 +22,12 @@ func newIndex() *index { return &index{objects: make(map[object.Key]*placed)} }
 // shows reports whether turns show an object.
 func (ix *index) shows(o object.Object) bool {
 	p := ix.objects[object.KeyOf(o)]
-	return p != nil && p.row.Value == snapshot.Value(o)
+	return p != nil && p.row.Value == tables.Value(o)
 }
 
 // apply applies moves to the index. Called with the lock of the indexes held.
 func (ix *index) apply(moves []moved) {
-	var shared snapshot.Changes
+	var shared tables.Changes
 	for _, s := range moves {
 		if s.old != nil && s.old.row.Err != nil {
 			ix.invalid--

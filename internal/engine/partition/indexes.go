@@ -6,6 +6,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -30,14 +31,19 @@ type indexes struct {
 }
 
 // slicesOf returns the places of the fields that could have o in a slice.
-func (x *indexes) slicesOf(o any) []int {
+func (x *indexes) slicesOf(o any) (places []int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.binding.SlicesOf(o)
+	for i, f := range x.fields {
+		if f.Shown.shared.MayContain(o) {
+			places = append(places, i)
+		}
+	}
+	return places
 }
 
 // lookup reports whether the objects of the i-th field are looked up, and belong to no partition.
-func (x *indexes) lookup(i int) bool { return x.binding.IsLookup(i) }
+func (x *indexes) lookup(i int) bool { return x.fields[i].Shown.shared.IsLookup() }
 
 // apply applies moves to the i-th index.
 func (x *indexes) apply(i int, moves []moved) {
@@ -97,7 +103,7 @@ func (x *indexes) fill(t *Turn) {
 	for i, f := range x.fields {
 		sh, index, looked := &part.shares[i], f.Shown, x.lookup(i)
 		table := index.shared
-		t.Differences = snapshot.AppendDifferences(t.Differences, f.Name, sh.diffs(part, index, gone, looked))
+		t.Differences = tables.AppendDifferences(t.Differences, f.Name, sh.diffs(part, index, gone, looked))
 		switch {
 		case looked:
 			sh.reading = &reads{}
@@ -111,12 +117,12 @@ func (x *indexes) fill(t *Turn) {
 		}
 		sh.dirty = nil
 		switch {
-		case !f.Present:
-			x.binding.SetAbsent(target.Elem(), i)
+		case !index.present:
+			x.binding.Set(target.Elem(), i, nil, nil)
 		case looked:
-			x.binding.SetRecorded(target.Elem(), i, table, sh.reading)
+			x.binding.Set(target.Elem(), i, table, sh.reading)
 		default:
-			x.binding.Set(target.Elem(), i, table)
+			x.binding.Set(target.Elem(), i, table, nil)
 			if t.of.collector.Witnessed() {
 				t.filled = append(t.filled, collect.Filled{Query: f.Name, Value: table.Value()})
 			}
@@ -125,7 +131,7 @@ func (x *indexes) fill(t *Turn) {
 			continue // these belong to no partition
 		}
 		for _, row := range table.Invalid() {
-			t.Invalid = append(t.Invalid, snapshot.Invalid{Query: f.Name, Object: row.Source, Err: row.Err})
+			t.Invalid = append(t.Invalid, tables.Invalid{Query: f.Name, Object: row.Source, Err: row.Err})
 		}
 	}
 	part.fresh = gone
@@ -134,14 +140,14 @@ func (x *indexes) fill(t *Turn) {
 }
 
 // setTable replaces a partition's own table; nil: it needs none.
-func (x *indexes) setTable(sh *share, t *snapshot.Table) {
+func (x *indexes) setTable(sh *share, t *tables.Table) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	sh.table = t
 }
 
 // refresh brings a partition's own table of the i-th field up to date.
-func (x *indexes) refresh(part *partition, i int) *snapshot.Table {
+func (x *indexes) refresh(part *partition, i int) *tables.Table {
 	sh, index := &part.shares[i], x.fields[i].Shown
 	table := sh.table
 	changes := sh.changes(part, index)
@@ -161,8 +167,8 @@ func (x *indexes) refresh(part *partition, i int) *snapshot.Table {
 }
 
 // everything returns a table's rows as changes of another table.
-func everything(t *snapshot.Table) []snapshot.Change {
-	out := snapshot.NewChanges(t.Held())
+func everything(t *tables.Table) []tables.Change {
+	out := tables.NewChanges(t.Held())
 	for row := range t.All() {
 		out.Put(object.KeyOf(row.Source), row)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // keysMost is how many keys an inspection has.
@@ -107,7 +107,7 @@ func (e *entry) inspect() collect.KeyInspection {
 }
 
 // LeftOut returns some of the objects of a query that turns leave out as invalid, in order.
-func (p *Partitions) LeftOut(query string, most int) (all []snapshot.Invalid) {
+func (p *Partitions) LeftOut(query string, most int) (all []tables.Invalid) {
 	f := p.named(query)
 	if f == nil {
 		return nil
@@ -116,11 +116,11 @@ func (p *Partitions) LeftOut(query string, most int) (all []snapshot.Invalid) {
 	if f.Shown.invalid > 0 {
 		for _, held := range f.Shown.objects {
 			if held.row.Err != nil {
-				all = append(all, snapshot.Invalid{Query: query, Object: held.row.Source, Err: held.row.Err})
+				all = append(all, tables.Invalid{Query: query, Object: held.row.Source, Err: held.row.Err})
 			}
 		}
 	}
 	p.indexes.mu.Unlock()
-	slices.SortFunc(all, func(a, b snapshot.Invalid) int { return object.Compare(object.KeyOf(a.Object), object.KeyOf(b.Object)) })
+	slices.SortFunc(all, func(a, b tables.Invalid) int { return object.Compare(object.KeyOf(a.Object), object.KeyOf(b.Object)) })
 	return all[:min(len(all), most)]
 }

@@ -6,15 +6,15 @@ import (
 
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // placed is an object, its row, and the partitions that it belongs to. It is never changed.
 type placed struct {
-	row   snapshot.Row // with a value if the object belongs to a partition
-	keys  []string     // sorted
-	every bool         // it belongs to all partitions, and keys is empty
+	row   tables.Row // with a value if the object belongs to a partition
+	keys  []string   // sorted
+	every bool       // it belongs to all partitions, and keys is empty
 }
 
 // owned reports whether the object has a key.
@@ -153,7 +153,7 @@ func (p *Partitions) placedOf(i int, q query.Query, o object.Object, old *placed
 	}
 	switch {
 	case err != nil:
-		left := &placed{row: snapshot.Row{Source: o, Err: err}, every: f == nil}
+		left := &placed{row: tables.Row{Source: o, Err: err}, every: f == nil}
 		if m := object.FaultMetadata(o); q.KeyOfMetadata && m != nil {
 			if keys, every, err := keysOf(f, m); err == nil {
 				left.keys, left.every = keys, every
@@ -165,7 +165,7 @@ func (p *Partitions) placedOf(i int, q query.Query, o object.Object, old *placed
 		}
 		return left
 	case len(keys) == 0 && !every:
-		return &placed{row: snapshot.Row{Source: o}}
+		return &placed{row: tables.Row{Source: o}}
 	}
 	return &placed{row: p.collector.Convert(p.indexes.binding, i, p.indexes.fields[i].Name, o), keys: keys, every: every}
 }

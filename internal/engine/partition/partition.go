@@ -3,8 +3,8 @@ package partition
 import (
 	"slices"
 
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // partition is the state of one key. It exists while an object has the key, or while a last turn
@@ -48,7 +48,7 @@ const (
 //	own objects, or none ──▶ table, or the field's shared one
 type share struct {
 	// nil while no object of the field has the key: the shared table stands in
-	table *snapshot.Table
+	table *tables.Table
 	own   int  // how many objects have the key
 	spans bool // as the index had it when the table was made
 	// dirty: changes since the last turn; of a look-up, of what that turn has read.
@@ -89,8 +89,8 @@ func (p *partition) touch(i int, s moved) {
 }
 
 // changes returns the changes since the table of the last turn.
-func (sh *share) changes(p *partition, ix *index) []snapshot.Change {
-	out := snapshot.NewChanges(len(sh.dirty))
+func (sh *share) changes(p *partition, ix *index) []tables.Change {
+	out := tables.NewChanges(len(sh.dirty))
 	for key := range sh.dirty {
 		if now := ix.objects[key]; now.in(p.key) {
 			out.Put(key, now.row)
@@ -102,10 +102,10 @@ func (sh *share) changes(p *partition, ix *index) []snapshot.Change {
 }
 
 // diffs returns the differences from the last turn, in key order.
-func (sh *share) diffs(p *partition, ix *index, gone, looked bool) (all []snapshot.Diff) {
+func (sh *share) diffs(p *partition, ix *index, gone, looked bool) (all []tables.Diff) {
 	add := func(key object.Key, old, now object.Object) {
 		if old != now {
-			all = append(all, snapshot.Diff{Key: key, Old: old, New: now})
+			all = append(all, tables.Diff{Key: key, Old: old, New: now})
 		}
 	}
 	if looked {
@@ -113,7 +113,7 @@ func (sh *share) diffs(p *partition, ix *index, gone, looked bool) (all []snapsh
 	} else {
 		sh.changed(p, ix, gone, add)
 	}
-	slices.SortFunc(all, func(x, y snapshot.Diff) int { return object.Compare(x.Key, y.Key) })
+	slices.SortFunc(all, func(x, y tables.Diff) int { return object.Compare(x.Key, y.Key) })
 	return all
 }
 

@@ -20,16 +20,16 @@ import (
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/rounds"
 	"github.com/kates-go/kates/internal/test/suite/sim"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // referring is a snapshot whose objects refer to others.
 type referring struct {
 	A []*unstructured.Unstructured
-	L snapshot.Lookup[*unstructured.Unstructured]
+	L tables.Lookup[*unstructured.Unstructured]
 }
 
 func referringQueries() []query.Query { return []query.Query{keyed("A", "as"), sim.Query("L", "ls")} }

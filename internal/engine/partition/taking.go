@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/snapshot"
+	"github.com/kates-go/kates/internal/engine/tables"
 )
 
 // take takes the changes, and then returns a turn if there is one.
@@ -75,7 +75,7 @@ func (p *Partitions) takeIn() (ok bool, err error) {
 
 // advance applies what was taken, and finds the keys that it changes.
 func (p *Partitions) advance() {
-	var invalid []snapshot.Invalid
+	var invalid []tables.Invalid
 	first, shared := !p.collector.Delivered(), false
 	for i, f := range p.indexes.fields {
 		b := f.Taken
@@ -111,7 +111,7 @@ func (p *Partitions) advance() {
 				p.collector.Gone(f.Name, s.old.row.Source)
 			}
 			if s.now != nil && s.now.row.Err != nil {
-				invalid = append(invalid, snapshot.Invalid{Query: f.Name, Object: s.now.row.Source, Err: s.now.row.Err})
+				invalid = append(invalid, tables.Invalid{Query: f.Name, Object: s.now.row.Source, Err: s.now.row.Err})
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
 )
@@ -26,10 +27,10 @@ type Turn struct {
 	// Differences are the differences from the last turn of the key, whatever its outcome: by
 	// query, then namespace and name. For a look-up they are those of the objects that the last
 	// turn has read.
-	Differences []snapshot.Difference
+	Differences []tables.Difference
 	// Invalid has the invalid objects of the key, by query, then namespace and name, without
 	// those of look-ups.
-	Invalid []snapshot.Invalid
+	Invalid []tables.Invalid
 
 	of      *Partitions
 	part    *partition
@@ -93,7 +94,7 @@ func (t *Turn) Only(query string, keep func(object.Object) bool) any {
 	if table == nil {
 		return nil
 	}
-	kept := snapshot.NewChanges(table.Held())
+	kept := tables.NewChanges(table.Held())
 	for row := range table.All() {
 		if keep(row.Source) {
 			kept.Put(object.KeyOf(row.Source), row)
@@ -122,7 +123,7 @@ func (t *Turn) First(query string) object.Object {
 }
 
 // table returns the key's own objects of a query, nil if there are none.
-func (t *Turn) table(query string) (i int, own *snapshot.Table) {
+func (t *Turn) table(query string) (i int, own *tables.Table) {
 	i = slices.IndexFunc(t.fields, func(f *field) bool { return f.Name == query })
 	if i < 0 {
 		return i, nil

@@ -19,9 +19,9 @@ import (
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
+	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/test/suite/sim"
-	"github.com/kates-go/kates/snapshot"
 )
 
 func TestG4AnOwnWriteIsInTheNextTurnAndActivatesItsKeysUnlessItIsQuiet(t *testing.T) {
@@ -174,7 +174,7 @@ func TestAnErrorBacksItsKeyOffHoweverMuchChangesAndHoldsNobodyElseUp(t *testing.
 
 func TestG8AKeyFunctionThatPanicsLeavesOutThatObjectWhereItWasUntilItsNextVersion(t *testing.T) {
 	var told []string
-	o := Options{Options: collect.Options{Invalid: func(i snapshot.Invalid) { told = append(told, i.Object.GetName()+": "+i.Err.Error()) }}}
+	o := Options{Options: collect.Options{Invalid: func(i tables.Invalid) { told = append(told, i.Object.GetName()+": "+i.Err.Error()) }}}
 	abc(t, o, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		s.Relabel("x", "k", "panic")
 		s.Relabel("none", "k", "panic")

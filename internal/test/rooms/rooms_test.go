@@ -42,9 +42,10 @@ var arrows = []struct {
 	{"warm", "source intake reflector warm/files"},
 	{"stream", "source audience intake reflector store warm"},
 	{"query", "plan audience stream"},
-	{"collect", "source stream query"},
-	{"lister", "stream query collect"},
-	{"partition", "stream query collect"},
+	{"tables", ""},
+	{"collect", "source stream query tables"},
+	{"lister", "stream query collect tables"},
+	{"partition", "stream query collect tables"},
 }
 
 // sources calls f with each file of the engine that is no test, by the package that it is in.

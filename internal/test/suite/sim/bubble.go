@@ -8,6 +8,7 @@ import (
 
 
 
+
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
 )

@@ -1,4 +1,4 @@
-package snapshot
+package tables
 
 import (
 	"reflect"
@@ -75,7 +75,7 @@ func makePatches[K comparable](m map[K]words.Word, patches []patch, keyOf func(O
 }
 
 // mapCloner copies a map.
-func (f *form) mapCloner(m reflect.Value) func() reflect.Value {
+func (f *Form) mapCloner(m reflect.Value) func() reflect.Value {
 	return func() reflect.Value {
 		switch f.keying {
 		case byNamespacedName:
@@ -102,7 +102,7 @@ func (t *Table) buildMap() reflect.Value {
 }
 
 // setKey stores the object's map key in *p.
-func (f *form) setKey(p any, o Object) {
+func (f *Form) setKey(p any, o Object) {
 	switch p := p.(type) {
 	case *Key:
 		*p = object.KeyOf(o)
@@ -114,7 +114,7 @@ func (f *form) setKey(p any, o Object) {
 }
 
 // stringKey returns the object's key in a map[string]T.
-func (f *form) stringKey(o Object) string {
+func (f *Form) stringKey(o Object) string {
 	key := object.KeyOf(o)
 	if !f.spansNamespaces {
 		return key.Name

@@ -1,4 +1,4 @@
-package snapshot
+package tables
 
 import (
 	"fmt"
@@ -8,12 +8,12 @@ import (
 )
 
 // inWords reports whether the elements are handled as words.
-func (f *form) inWords() bool {
+func (f *Form) inWords() bool {
 	return words.OK && (f.elem.Kind() == reflect.Pointer || f.elem.Kind() == reflect.Map)
 }
 
 // word returns a row's value as a word. It panics if the value is not of the elements' type.
-func (f *form) word(r *Row) words.Word {
+func (f *Form) word(r *Row) words.Word {
 	v := reflect.ValueOf(r.Value)
 	if !v.Type().AssignableTo(f.elem) {
 		panic(fmt.Sprintf("snapshot: a value of type %v for a field of %v", v.Type(), f.elem))

@@ -1,4 +1,4 @@
-package snapshot
+package tables
 
 import (
 	"encoding/json"
@@ -21,7 +21,7 @@ var (
 	errWithheld = errors.New("it does not decode (details are withheld: they could quote the secret)")
 )
 
-// Convert turns an object into an element of the query's field.
+// Convert turns an object into an element of the field.
 //
 // An object that already has the element's type is not copied: []*T shares the pointer, []T gets
 // a shallow copy, and map[string]any is the content of the *unstructured.Unstructured itself.
@@ -33,8 +33,7 @@ var (
 // and types with their own UnmarshalJSON, are decoded by the rules of encoding/json. The error
 // names kind, namespace and name, and never quotes the content of a Secret. Convert may run the
 // user's UnmarshalJSON, so the caller holds no lock; a panic in it is returned as an error.
-func (b *Binding) Convert(query int, src Object) (v Value, err error) {
-	f := b.forms[query]
+func (f *Form) Convert(src Object) (v Value, err error) {
 	err = guard.Call(func() (err error) {
 		v, err = f.convert(src)
 		return err
@@ -62,7 +61,7 @@ func NotDecoded(kind string, key Key, want reflect.Type, err error) error {
 	return fmt.Errorf("convert %s %q to %s: %w", kind, name, object.TypeName(want), err)
 }
 
-func (f *form) convert(src Object) (Value, error) {
+func (f *Form) convert(src Object) (Value, error) {
 	if f.keying == byUID && src.GetUID() == "" {
 		return nil, errNoUID
 	}
@@ -94,7 +93,7 @@ func (f *form) convert(src Object) (Value, error) {
 }
 
 // element turns a pointer to the base type into the field's element.
-func (f *form) element(p reflect.Value) Value {
+func (f *Form) element(p reflect.Value) Value {
 	if f.byPointer() {
 		return p.Interface()
 	}
@@ -102,7 +101,7 @@ func (f *form) element(p reflect.Value) Value {
 }
 
 // decode decodes the object into a fresh value of the base type and returns a pointer to it.
-func (f *form) decode(src Object) (reflect.Value, error) {
+func (f *Form) decode(src Object) (reflect.Value, error) {
 	u, ok := src.(*unstructured.Unstructured)
 	if ok && f.decoding == asAPIType {
 		p := reflect.New(f.base)

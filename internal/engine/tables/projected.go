@@ -1,4 +1,4 @@
-package snapshot
+package tables
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func Projects(base reflect.Type) bool {
 }
 
 // projected is convert for an object of which some fields are held. They are those of one Go type.
-func (f *form) projected(p *object.Projected) (Value, error) {
+func (f *Form) projected(p *object.Projected) (Value, error) {
 	value := reflect.ValueOf(p.Value())
 	if value.Type() != reflect.PointerTo(f.base) {
 		return nil, fmt.Errorf("the watch holds only the fields of %v", value.Type().Elem())

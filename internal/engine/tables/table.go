@@ -1,4 +1,4 @@
-package snapshot
+package tables
 
 import (
 	"iter"
@@ -25,7 +25,7 @@ import (
 // What did not change is the same pointer as before. A table is not safe for concurrent use; the
 // values that it returned are.
 type Table struct {
-	form    *form
+	form    *Form
 	elems   reflect.Value
 	apart   bool // sources are held separately from elems
 	sources []Object
@@ -36,7 +36,8 @@ type Table struct {
 	looked  any           // what lookups share with it, a *lookupContent; nil if no lookup does
 }
 
-func newTable(f *form) *Table {
+// NewTable returns an empty table for the field.
+func (f *Form) NewTable() *Table {
 	return &Table{form: f, elems: reflect.MakeSlice(f.slices, 0, 0), apart: f.none == nil}
 }
 
@@ -72,6 +73,15 @@ func (c *Cursor) Source(k Key) (Object, bool) {
 		return c.table.leftOut[c.leftAt].Source, true
 	}
 	return nil, false
+}
+
+// IsLookup reports whether the table's field is a [Lookup].
+func (t *Table) IsLookup() bool { return t.form.lookup }
+
+// MayContain reports whether p, by its type, may point into the elements of a slice of the field.
+func (t *Table) MayContain(p any) bool {
+	typ := reflect.TypeOf(p)
+	return t.form.keying == inOrder && typ != nil && typ.Kind() == reflect.Pointer && typ.Elem() == t.form.elem
 }
 
 // Contains reports whether p points into the elements of the slice that Value returned. A write

@@ -1,4 +1,4 @@
-package snapshot
+package tables
 
 import (
 	"encoding/json"
@@ -35,8 +35,9 @@ const (
 	asJSON                         // other structs, and types with an UnmarshalJSON
 )
 
-// form is the compiled shape of one field.
-type form struct {
+// Form is the compiled shape of one field: how it holds objects, and how it converts them. It never
+// changes.
+type Form struct {
 	typ             reflect.Type // the field's type: a slice or a map; for a lookup a slice
 	elem            reflect.Type // the type of the field's elements: base, or a pointer to it
 	base            reflect.Type // what an object becomes
@@ -84,9 +85,28 @@ func ItemsOf(t reflect.Type) reflect.Type {
 	return nil
 }
 
+// FormOf compiles the type of a query's field. Where the query spans namespaces, the keys of a
+// map[string]T are "namespace/name", otherwise "name". The error says which types can hold objects.
+func FormOf(t reflect.Type, query string, spansNamespaces bool) (*Form, error) {
+	f, err := formOf(t)
+	if err != nil {
+		return nil, fmt.Errorf("has %w", unfit(t, err))
+	}
+	f.query, f.spansNamespaces = query, spansNamespaces
+	return f, nil
+}
+
+// CheckField returns an error if a field of a type cannot hold objects. It says which types can.
+func CheckField(t reflect.Type) error {
+	if _, err := FormOf(t, "", false); err != nil {
+		return fmt.Errorf("it %w", err)
+	}
+	return nil
+}
+
 // formOf compiles a field's type. The error says why the type cannot hold objects.
-func formOf(t reflect.Type) (*form, error) {
-	f := &form{typ: t}
+func formOf(t reflect.Type) (*Form, error) {
+	f := &Form{typ: t}
 	if elem := LookupElement(t); elem != nil {
 		f.typ, f.lookup = reflect.SliceOf(elem), true
 		t = f.typ
@@ -167,20 +187,28 @@ func decodingOf(base reflect.Type) (decoding, error) {
 	}
 }
 
-// put stores a table's value in the field.
-func (f *form) put(field, value reflect.Value) {
+// Set stores a table's value in the field. For a [Lookup] the recorder, if there is one, hears of
+// each look-up in this field. Look-ups in other structs are not recorded. Without a table the field
+// becomes nil, or a Lookup that finds nothing.
+func (f *Form) Set(field reflect.Value, t *Table, r Recorder) {
 	switch {
+	case f.lookup && t == nil:
+		field.Addr().Interface().(lookupField).showNone()
+	case f.lookup:
+		field.Addr().Interface().(lookupField).show(t, r)
+	case t == nil:
+		field.SetZero()
 	case f.list == nil:
-		field.Set(value)
+		field.Set(t.Value())
 	case f.list.Kind() == reflect.Pointer:
 		list := reflect.New(f.list.Elem())
-		list.Elem().FieldByName(items).Set(value)
+		list.Elem().FieldByName(items).Set(t.Value())
 		field.Set(list)
 	default:
 		field.SetZero()
-		field.FieldByName(items).Set(value)
+		field.FieldByName(items).Set(t.Value())
 	}
 }
 
 // byPointer reports whether the field holds pointers to its elements.
-func (f *form) byPointer() bool { return f.elem != f.base }
+func (f *Form) byPointer() bool { return f.elem != f.base }
