@@ -1,8 +1,6 @@
 package partition
 
 import (
-	"maps"
-
 	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
 )

@@ -117,7 +117,7 @@ func (x *indexes) fill(t *Turn) {
 		}
 		sh.dirty = nil
 		switch {
-		case !index.present:
+		case !f.Present:
 			x.binding.Set(target.Elem(), i, nil, nil)
 		case looked:
 			x.binding.Set(target.Elem(), i, table, sh.reading)
