@@ -18,7 +18,7 @@ func pendingView(pending int) (*coherence.View, []*thing) {
 	things := make([]*thing, 50_000)
 	for i := range things {
 		name := strconv.Itoa(i)
-		key := coherence.Key{Namespace: "ns", Name: name}
+		key := types.NamespacedName{Namespace: "ns", Name: name}
 		things[i] = &thing{key: key, uid: types.UID(name), rev: 1_000 + i}
 		if i < pending {
 			record(v, things[i])
@@ -103,9 +103,9 @@ func BenchmarkRecordByContent(b *testing.B) {
 			}
 			same := func(a, b coherence.Object) bool { return a == b }
 			v := coherence.NewView(coherence.Options{Same: same})
-			x := &thing{key: coherence.Key{Name: "x"}}
+			x := &thing{key: types.NamespacedName{Name: "x"}}
 			for i := range pending {
-				unversioned(v, &thing{key: coherence.Key{Name: strconv.Itoa(i)}})
+				unversioned(v, &thing{key: types.NamespacedName{Name: strconv.Itoa(i)}})
 			}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -3,6 +3,8 @@ package coherence
 import (
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // contents judges own writes by content, for aggregated API servers that answer without versions:
@@ -11,7 +13,7 @@ type contents struct {
 	same func(a, b Object) bool
 	hold time.Duration
 
-	queues map[Key][]expected
+	queues map[types.NamespacedName][]expected
 	held   int // in all queues
 }
 
@@ -23,13 +25,13 @@ type expected struct {
 
 func (c *contents) record(w Write, now time.Time) {
 	if c.queues == nil {
-		c.queues = make(map[Key][]expected)
+		c.queues = make(map[types.NamespacedName][]expected)
 	}
 	c.queues[w.Key] = append(c.queues[w.Key], expected{object: w.Object, since: now, deadline: now.Add(c.hold)})
 	c.held++
 }
 
-func (c *contents) read(key Key) (Object, bool) {
+func (c *contents) read(key types.NamespacedName) (Object, bool) {
 	q := c.queues[key]
 	if len(q) == 0 {
 		return nil, false
@@ -37,7 +39,7 @@ func (c *contents) read(key Key) (Object, bool) {
 	return q[len(q)-1].object, true
 }
 
-func (c *contents) observe(key Key, object Object) (Ended, bool) {
+func (c *contents) observe(key types.NamespacedName, object Object) (Ended, bool) {
 	q := c.queues[key]
 	i := slices.IndexFunc(q, func(e expected) bool { return c.equal(e.object, object) })
 	if i < 0 {
@@ -47,7 +49,7 @@ func (c *contents) observe(key Key, object Object) (Ended, bool) {
 }
 
 // cut drops the first n expectations of a key. It reports true if none is left.
-func (c *contents) cut(key Key, n int) (Ended, bool) {
+func (c *contents) cut(key types.NamespacedName, n int) (Ended, bool) {
 	q := c.queues[key]
 	last := q[len(q)-1].object
 	c.held -= n

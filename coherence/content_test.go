@@ -20,7 +20,7 @@ func (*text) GetUID() types.UID          { return "" }
 func (*text) GetResourceVersion() string { return "" }
 
 var (
-	a     = coherence.Key{Name: "a"}
+	a     = types.NamespacedName{Name: "a"}
 	start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 )
 
@@ -85,7 +85,7 @@ func TestG3AWriteWithoutAVersionIsHeldForAWhileAlone(t *testing.T) {
 	assert.False(t, any)
 	wrote(v, "1", start)
 	wrote(v, "2", start.Add(3*time.Second))
-	later := coherence.Key{Name: "later"}
+	later := types.NamespacedName{Name: "later"}
 	for i := range 5 {
 		later.Namespace = strconv.Itoa(i)
 		v.Record(coherence.Write{Key: later, Object: said("x")}, nil, start.Add(time.Hour))
@@ -108,7 +108,7 @@ func TestG3AWriteWithoutAVersionIsHeldForAWhileAlone(t *testing.T) {
 // TestKeysAreThoseThatOwnWritesAreShownFor has a write with a version, and some without.
 func TestKeysAreThoseThatOwnWritesAreShownFor(t *testing.T) {
 	v := coherence.NewView(coherence.Options{Whole: true, Hold: time.Second, Same: func(a, b coherence.Object) bool { return a == b }})
-	b, c := coherence.Key{Name: "b"}, coherence.Key{Name: "c"}
+	b, c := types.NamespacedName{Name: "b"}, types.NamespacedName{Name: "c"}
 	v.Advance("10")
 	assert.Equal(t, "10", v.Newest())
 	x := &thing{key: b, uid: "x", rev: 12}
@@ -117,7 +117,7 @@ func TestKeysAreThoseThatOwnWritesAreShownFor(t *testing.T) {
 	v.Record(coherence.Write{Key: b, Object: &thing{key: b}}, nil, start.Add(2))
 	y := &thing{key: c, uid: "y", rev: 9}
 	v.Record(coherence.Write{Key: c, UID: "y"}, y, start.Add(3))
-	assert.ElementsMatch(t, []coherence.Key{a, b, c}, slices.Collect(v.Keys), "each once")
+	assert.ElementsMatch(t, []types.NamespacedName{a, b, c}, slices.Collect(v.Keys), "each once")
 	for range v.Keys {
 		break
 	}
@@ -126,8 +126,8 @@ func TestKeysAreThoseThatOwnWritesAreShownFor(t *testing.T) {
 	assert.Equal(t, "12", v.Newest())
 
 	since := map[string]int64{}
-	for o := range v.Outstanding {
-		since[o.Key.Name+o.Version] = o.Since.Sub(start).Nanoseconds()
+	for w, at := range v.Outstanding {
+		since[w.Key.Name+w.Version] = at.Sub(start).Nanoseconds()
 	}
 	assert.Equal(t, map[string]int64{"b12": 0, "a": 1, "b": 2, "c": 3}, since, "a deletion at an unknown version has none")
 	for n := range 4 {
@@ -147,7 +147,7 @@ func TestKeysAreThoseThatOwnWritesAreShownFor(t *testing.T) {
 	_, bounded = v.Known(c)
 	assert.False(t, bounded)
 
-	assert.Equal(t, []coherence.Key{c}, keys(v.List("11", func(coherence.Key) types.UID { return "" })), "the list does not have it")
+	assert.Equal(t, []types.NamespacedName{c}, keys(v.List("11", func(types.NamespacedName) types.UID { return "" })), "the list does not have it")
 	assert.Zero(t, v.Undated())
 	v.GiveUp()
 	assert.Empty(t, slices.Collect(v.Keys))
@@ -155,8 +155,8 @@ func TestKeysAreThoseThatOwnWritesAreShownFor(t *testing.T) {
 	assert.Equal(t, "11", v.Newest())
 }
 
-func keys(ended []coherence.Ended) []coherence.Key {
-	all := map[coherence.Key]bool{}
+func keys(ended []coherence.Ended) []types.NamespacedName {
+	all := map[types.NamespacedName]bool{}
 	for _, e := range ended {
 		all[e.Key] = true
 	}

@@ -26,7 +26,7 @@ func status(v *coherence.View, x *thing, stored coherence.Object) bool {
 }
 
 func TestG4G6ADeletionThatTheWatchHasShownBeforeTheAnswerNeedsNoEntryAndNoList(t *testing.T) {
-	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
+	x := &thing{key: types.NamespacedName{Name: "x"}, uid: "x", rev: 10}
 	v := overtaken(coherence.Options{Whole: true}, x)
 	assert.True(t, status(v, x, nil), "the server is not asked")
 	assert.Nil(t, v.Read(x.key, nil))
@@ -35,7 +35,7 @@ func TestG4G6ADeletionThatTheWatchHasShownBeforeTheAnswerNeedsNoEntryAndNoList(t
 }
 
 func TestG5ADeletionThatTheWatchHasShownHidesNobodyWhoHasTheNameSince(t *testing.T) {
-	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
+	x := &thing{key: types.NamespacedName{Name: "x"}, uid: "x", rev: 10}
 	v := overtaken(coherence.Options{Whole: true}, x)
 	next := &thing{key: x.key, uid: "next", rev: 13}
 	v.Observe(coherence.Event{Key: x.key, UID: next.uid, Object: next, Version: "13"})
@@ -54,7 +54,7 @@ func TestG5ADeletionThatTheWatchHasShownHidesNobodyWhoHasTheNameSince(t *testing
 }
 
 func TestG4WhatTheDeletedObjectWasWrittenToBeforeIsNotShownAgain(t *testing.T) {
-	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
+	x := &thing{key: types.NamespacedName{Name: "x"}, uid: "x", rev: 10}
 	v := at10(coherence.Options{Whole: true}, x)
 	written := &thing{key: x.key, uid: x.uid, rev: 11}
 	v.Begin(x.key) // of the deletion, which is sent when the update is answered
@@ -70,7 +70,7 @@ func TestG4WhatTheDeletedObjectWasWrittenToBeforeIsNotShownAgain(t *testing.T) {
 
 // The answer is for the object that has the name now, the event for the one before.
 func TestG4TheDeletionOfAnotherUIDDoesNotAnswerForThisOne(t *testing.T) {
-	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
+	x := &thing{key: types.NamespacedName{Name: "x"}, uid: "x", rev: 10}
 	v := overtaken(coherence.Options{Whole: true}, x)
 	next := &thing{key: x.key, uid: "next", rev: 13}
 	assert.False(t, status(v, next, nil), "it may have been deleted at any time")
@@ -83,7 +83,7 @@ func TestG4TheDeletionOfAnotherUIDDoesNotAnswerForThisOne(t *testing.T) {
 
 // An object that moves out of a selector (12) may move in again (13), and then be deleted (14).
 func TestG4G5ADeletedEventOfASelectiveStreamAnswersForNoDeletion(t *testing.T) {
-	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
+	x := &thing{key: types.NamespacedName{Name: "x"}, uid: "x", rev: 10}
 	back := &thing{key: x.key, uid: x.uid, rev: 13}
 	v := overtaken(coherence.Options{}, x)
 	assert.False(t, status(v, x, nil), "it may come back")
@@ -95,7 +95,7 @@ func TestG4G5ADeletedEventOfASelectiveStreamAnswersForNoDeletion(t *testing.T) {
 }
 
 func TestG3WhatTheWatchHasShownOfDeletionsEndsWithTheLastWriteThatItMayAnswer(t *testing.T) {
-	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
+	x := &thing{key: types.NamespacedName{Name: "x"}, uid: "x", rev: 10}
 	v := overtaken(coherence.Options{Whole: true}, x)
 	v.Begin(x.key)
 	v.Begin(x.key)
@@ -116,7 +116,7 @@ func TestG3WhatTheWatchHasShownOfDeletionsEndsWithTheLastWriteThatItMayAnswer(t 
 }
 
 func TestG3OneKeyMadeAndDeletedOverAndOverDuringAWriteIsBounded(t *testing.T) {
-	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
+	x := &thing{key: types.NamespacedName{Name: "x"}, uid: "x", rev: 10}
 	v := at10(coherence.Options{Whole: true}, x)
 	v.Begin(x.key)
 	before := heap()
@@ -134,7 +134,7 @@ func TestG3OneKeyMadeAndDeletedOverAndOverDuringAWriteIsBounded(t *testing.T) {
 
 // The backup has the object, and our request was sent after the restore.
 func TestG5ADeletionOfAnotherHistoryAnswersForNothing(t *testing.T) {
-	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 5}
+	x := &thing{key: types.NamespacedName{Name: "x"}, uid: "x", rev: 5}
 	v := overtaken(coherence.Options{Whole: true}, x)
 	v.Reset("6")
 	assert.True(t, status(v, x, x))
@@ -148,7 +148,7 @@ func TestG5ADeletionOfAnotherHistoryAnswersForNothing(t *testing.T) {
 // TestG4AWriteOfAnObjectWithoutAUIDIsNotTheOneThatWasDeletedMeanwhile: some aggregated servers,
 // and fakes, give none.
 func TestG4AWriteOfAnObjectWithoutAUIDIsNotTheOneThatWasDeletedMeanwhile(t *testing.T) {
-	v, key := coherence.NewView(coherence.Options{Whole: true}), coherence.Key{Name: "a"}
+	v, key := coherence.NewView(coherence.Options{Whole: true}), types.NamespacedName{Name: "a"}
 	v.Advance("5")
 	v.Begin(key)
 	v.Observe(coherence.Event{Key: key, Version: "10"})

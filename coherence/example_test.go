@@ -5,6 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/coherence"
 )
@@ -12,7 +13,7 @@ import (
 // A write was answered with version 7, and the watch is at version 5. The answer is shown until
 // the watch has reached version 7.
 func Example() {
-	key := coherence.Key{Namespace: "prod", Name: "web"}
+	key := types.NamespacedName{Namespace: "prod", Name: "web"}
 	stored := &metav1.ObjectMeta{Name: "web", UID: "u", ResourceVersion: "5"}
 	view := coherence.NewView(coherence.Options{Whole: true})
 	view.Advance("5")

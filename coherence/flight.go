@@ -6,7 +6,7 @@ import "k8s.io/apimachinery/pkg/types"
 const seenMost = 64
 
 // flights are the keys that have writes under way.
-type flights map[Key]*flight
+type flights map[types.NamespacedName]*flight
 
 // flight is what the watch brought for a key while a write of it was under way.
 type flight struct {
@@ -35,14 +35,14 @@ func (f *flight) deleted(uid types.UID) (d moment, seen bool) {
 	return moment{}, false
 }
 
-func (f flights) begin(key Key) {
+func (f flights) begin(key types.NamespacedName) {
 	if f[key] == nil {
 		f[key] = &flight{}
 	}
 	f[key].writes++
 }
 
-func (f flights) end(key Key) {
+func (f flights) end(key types.NamespacedName) {
 	if one := f[key]; one != nil {
 		if one.writes--; one.writes == 0 {
 			delete(f, key)

@@ -2,9 +2,6 @@ package coherence
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Key names an object within a resource.
-type Key = types.NamespacedName
-
 // Object is the part of an object that the rules read.
 type Object interface {
 	GetUID() types.UID
@@ -13,7 +10,7 @@ type Object interface {
 
 // Write is what a write of this client did to one object, as the server's answer says.
 type Write struct {
-	Key Key
+	Key types.NamespacedName
 	// UID is that of the object written, or deleted.
 	UID types.UID
 	// Version is that of the content, or of the deletion. It is empty if the answer had none.

@@ -17,18 +17,18 @@ type watcher struct {
 	*coherence.View
 	selective bool
 	next      int // index into the history
-	store     map[coherence.Key]*thing
-	written   map[coherence.Key]int // the revision of the newest own write, by key
-	deleted   map[types.UID]bool    // by DELETED events that came while a write was under way
-	gone      map[coherence.Key]int // the revision of a deletion whose event did not tell it
+	store     map[types.NamespacedName]*thing
+	written   map[types.NamespacedName]int // the revision of the newest own write, by key
+	deleted   map[types.UID]bool           // by DELETED events that came while a write was under way
+	gone      map[types.NamespacedName]int // the revision of a deletion whose event did not tell it
 }
 
 func newWatcher(selective bool) *watcher {
 	return &watcher{
 		View:      coherence.NewView(coherence.Options{Whole: !selective}),
 		selective: selective, next: -1,
-		store: map[coherence.Key]*thing{}, written: map[coherence.Key]int{}, deleted: map[types.UID]bool{},
-		gone: map[coherence.Key]int{},
+		store: map[types.NamespacedName]*thing{}, written: map[types.NamespacedName]int{}, deleted: map[types.UID]bool{},
+		gone: map[types.NamespacedName]int{},
 	}
 }
 
@@ -57,7 +57,7 @@ func (w *watcher) deliver(s *server) {
 
 // list replaces the store by the server's state at a revision.
 func (w *watcher) list(s *server, rev int) {
-	w.store = map[coherence.Key]*thing{}
+	w.store = map[types.NamespacedName]*thing{}
 	w.next = 0
 	for _, c := range s.history {
 		if c.rev > rev {
@@ -70,7 +70,7 @@ func (w *watcher) list(s *server, rev int) {
 			delete(w.store, c.key)
 		}
 	}
-	w.List(version(rev), func(key coherence.Key) types.UID {
+	w.List(version(rev), func(key types.NamespacedName) types.UID {
 		if t := w.store[key]; t != nil {
 			return t.uid
 		}
@@ -78,14 +78,14 @@ func (w *watcher) list(s *server, rev int) {
 	})
 }
 
-func (w *watcher) stored(key coherence.Key) coherence.Object {
+func (w *watcher) stored(key types.NamespacedName) coherence.Object {
 	if t := w.store[key]; t != nil {
 		return t
 	}
 	return nil
 }
 
-func (w *watcher) read(key coherence.Key) *thing {
+func (w *watcher) read(key types.NamespacedName) *thing {
 	o := w.Read(key, w.stored(key))
 	if o == nil {
 		return nil
@@ -111,7 +111,7 @@ type model struct {
 	watchers []*watcher
 	inFlight []answer
 	floor    int
-	keys     []coherence.Key
+	keys     []types.NamespacedName
 }
 
 // check compares what every watcher reads with the truth: the object at the position, or at the
@@ -170,7 +170,7 @@ func (m *model) commit(t *rapid.T, i int) {
 }
 
 // begin tells every watcher that a write is about to be sent.
-func (m *model) begin(key coherence.Key) {
+func (m *model) begin(key types.NamespacedName) {
 	for _, w := range m.watchers {
 		w.Begin(key)
 	}
@@ -226,7 +226,7 @@ func TestModelG4G5G6OwnWritesAreShownUntilTheWatchShowsThem(t *testing.T) {
 	rounds.Check(t, func(t *rapid.T, step func()) {
 		m := &model{server: newServer()}
 		for _, name := range []string{"a", "b", "c"} {
-			m.keys = append(m.keys, coherence.Key{Name: name})
+			m.keys = append(m.keys, types.NamespacedName{Name: name})
 		}
 		for range rapid.IntRange(1, 3).Draw(t, "watchers") {
 			m.watchers = append(m.watchers, newWatcher(rapid.Bool().Draw(t, "selective")))

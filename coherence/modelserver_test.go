@@ -12,7 +12,7 @@ import (
 
 // thing is one version of an object of the model.
 type thing struct {
-	key       coherence.Key
+	key       types.NamespacedName
 	uid       types.UID
 	rev       int
 	in        bool // has the label that a selective view asks for
@@ -35,18 +35,18 @@ type server struct {
 	rev     int
 	uids    int
 	history []change // by revision
-	now     map[coherence.Key]*thing
+	now     map[types.NamespacedName]*thing
 }
 
 type change struct {
 	rev      int
-	key      coherence.Key
+	key      types.NamespacedName
 	old, new *thing // nil: not there
 }
 
-func newServer() *server { return &server{rev: 10, now: map[coherence.Key]*thing{}} }
+func newServer() *server { return &server{rev: 10, now: map[types.NamespacedName]*thing{}} }
 
-func (s *server) set(key coherence.Key, t *thing) *thing {
+func (s *server) set(key types.NamespacedName, t *thing) *thing {
 	s.rev++
 	if t != nil {
 		c := *t
@@ -63,7 +63,7 @@ func (s *server) set(key coherence.Key, t *thing) *thing {
 }
 
 // at is the object of that name at a revision.
-func (s *server) at(key coherence.Key, rev int) *thing {
+func (s *server) at(key types.NamespacedName, rev int) *thing {
 	var t *thing
 	for _, c := range s.history {
 		if c.rev > rev {
@@ -78,7 +78,7 @@ func (s *server) at(key coherence.Key, rev int) *thing {
 
 // write does a random write. It returns what the client reads from the answer (no object for a
 // Status), and the revision at which the write is done. ok is false if the server refused it.
-func (s *server) write(t *rapid.T, key coherence.Key) (w coherence.Write, rev int, ok bool) {
+func (s *server) write(t *rapid.T, key types.NamespacedName) (w coherence.Write, rev int, ok bool) {
 	w.Key = key
 	cur := s.now[key]
 	if cur == nil {

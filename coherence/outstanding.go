@@ -2,32 +2,22 @@ package coherence
 
 import "time"
 
-// Outstanding is an own write that the stream has not shown yet.
-type Outstanding struct {
-	Key Key
-	// Object as the write made it, nil if it is gone or not in the stream's query any more.
-	Object Object
-	// Version of the write, "" if it is not known.
-	Version string
-	// Since is when the write was recorded.
-	Since time.Time
-}
-
-// Outstanding calls yield with every pending write, in no particular order. There are as many as
-// Pending returns.
-func (v *View) Outstanding(yield func(Outstanding) bool) {
+// Outstanding calls yield with every pending write, in no particular order, and with the moment at
+// which it was recorded. A write has no version if that is not known. There are as many as Pending
+// returns.
+func (v *View) Outstanding(yield func(w Write, since time.Time) bool) {
 	for key, e := range v.entries {
-		o := Outstanding{Key: key, Object: e.object, Version: e.atRV, Since: e.since}
+		w := Write{Key: key, UID: e.uid, Object: e.object, Version: e.atRV}
 		if e.open {
-			o.Version = ""
+			w.Version = ""
 		}
-		if !yield(o) {
+		if !yield(w, e.since) {
 			return
 		}
 	}
 	for key, q := range v.content.queues {
 		for _, e := range q {
-			if !yield(Outstanding{Key: key, Object: e.object, Since: e.since}) {
+			if !yield(Write{Key: key, Object: e.object}, e.since) {
 				return
 			}
 		}

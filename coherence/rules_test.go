@@ -17,10 +17,10 @@ func TestG5APositionNeverGoesBack(t *testing.T) {
 	v := coherence.NewView(coherence.Options{Whole: true})
 	v.Advance("20")
 	v.Advance("10")
-	v.List("15", func(coherence.Key) types.UID { return "" })
+	v.List("15", func(types.NamespacedName) types.UID { return "" })
 	v.Advance("")
 	assert.Equal(t, "20", v.Position())
-	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 15}
+	x := &thing{key: types.NamespacedName{Name: "x"}, uid: "x", rev: 15}
 	v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: "15", Object: x}, nil, time.Time{})
 	assert.Nil(t, v.Read(x.key, nil), "the watch has been past it, and does not show it")
 	assert.Zero(t, v.Pending())
@@ -29,7 +29,7 @@ func TestG5APositionNeverGoesBack(t *testing.T) {
 func TestG6OwnWritesEndInTheOrderOfTheirVersionsHoweverTheirAnswersCome(t *testing.T) {
 	v := at10(coherence.Options{Whole: true})
 	for _, rev := range []int{14, 12, 13, 11} {
-		x := &thing{key: coherence.Key{Name: strconv.Itoa(rev)}, uid: "x", rev: rev}
+		x := &thing{key: types.NamespacedName{Name: strconv.Itoa(rev)}, uid: "x", rev: rev}
 		v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: x.key.Name, Object: x}, nil, time.Time{})
 	}
 	for i, rv := range []string{"11", "12", "13", "14"} {
@@ -53,7 +53,7 @@ func TestG4AFloorNeverSinks(t *testing.T) {
 // The stream is at 10. Somebody moves the object out of the selector (11) and back (12). We delete
 // it (13, which the answer does not say).
 func TestG5LeavingASelectorDoesNotEndADeletion(t *testing.T) {
-	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10, in: true}
+	x := &thing{key: types.NamespacedName{Name: "x"}, uid: "x", rev: 10, in: true}
 	ours := coherence.Write{Key: x.key, UID: x.uid}
 	assert.False(t, at10(coherence.Options{}, x).Record(ours, x, time.Time{}), "only the server can tell when")
 	v := at10(coherence.Options{Whole: true}, x)
@@ -65,7 +65,7 @@ func TestG5LeavingASelectorDoesNotEndADeletion(t *testing.T) {
 
 func at10(o coherence.Options, objects ...*thing) *coherence.View {
 	v := coherence.NewView(o)
-	v.List("10", func(key coherence.Key) types.UID {
+	v.List("10", func(key types.NamespacedName) types.UID {
 		for _, t := range objects {
 			if t.key == key {
 				return t.uid
@@ -79,9 +79,9 @@ func at10(o coherence.Options, objects ...*thing) *coherence.View {
 // A list was under way (11) when we created the object (12) and deleted it (13, which the answer
 // does not say). The watch that follows the list has yet to bring both.
 func TestG5AListFromBeforeAnObjectDoesNotEndItsDeletion(t *testing.T) {
-	nothing := func(coherence.Key) types.UID { return "" }
+	nothing := func(types.NamespacedName) types.UID { return "" }
 	v := at10(coherence.Options{Whole: true})
-	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 12}
+	x := &thing{key: types.NamespacedName{Name: "x"}, uid: "x", rev: 12}
 	v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: "12", Object: x}, nil, time.Time{})
 	assert.True(t, v.Record(coherence.Write{Key: x.key, UID: x.uid}, nil, time.Time{}))
 	assert.Empty(t, v.List("11", nothing))
@@ -94,7 +94,7 @@ func TestG5AListFromBeforeAnObjectDoesNotEndItsDeletion(t *testing.T) {
 // A server that finds an object already gone may answer a DELETE with the last state that it had
 // read: here 11, of an object that somebody deleted at 13.
 func TestG5AVersionThatIsTheObjectsOwnIsNotThatOfItsDeletion(t *testing.T) {
-	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 11}
+	x := &thing{key: types.NamespacedName{Name: "x"}, uid: "x", rev: 11}
 	gone := coherence.Write{Key: x.key, UID: x.uid, Version: "11"}
 	for _, whole := range []bool{true, false} {
 		v := at10(coherence.Options{Whole: whole})
@@ -122,7 +122,7 @@ func TestG3OneKeyWrittenOverAndOverIsOneEntry(t *testing.T) {
 	v := coherence.NewView(coherence.Options{Whole: true})
 	before := heap()
 	for rev := 1; rev <= 100_000; rev++ {
-		x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: rev}
+		x := &thing{key: types.NamespacedName{Name: "x"}, uid: "x", rev: rev}
 		v.Record(coherence.Write{Key: x.key, UID: x.uid, Version: version(rev), Object: x}, nil, time.Time{})
 	}
 	assert.Equal(t, 1, v.Pending())
@@ -141,7 +141,7 @@ func heap() uint64 {
 
 // The stream is at 20, and has x as of 15. A DELETED event has x's own version.
 func TestG2G4ADeletionThatHasTheStoredVersionEndsNothingButTheDeletionOfThatObject(t *testing.T) {
-	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 15}
+	x := &thing{key: types.NamespacedName{Name: "x"}, uid: "x", rev: 15}
 	next := &thing{key: x.key, uid: "next", rev: 25}
 	newer := &thing{key: x.key, uid: x.uid, rev: 25}
 	wrote := func(o *thing) coherence.Write {
@@ -163,7 +163,7 @@ func TestG2G4ADeletionThatHasTheStoredVersionEndsNothingButTheDeletionOfThatObje
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := coherence.NewView(coherence.Options{Whole: true})
-			v.List("20", func(coherence.Key) types.UID { return x.uid })
+			v.List("20", func(types.NamespacedName) types.UID { return x.uid })
 			for _, w := range test.ours {
 				assert.True(t, v.Record(w, x, time.Time{}))
 			}
@@ -179,7 +179,7 @@ func TestG2G4ADeletionThatHasTheStoredVersionEndsNothingButTheDeletionOfThatObje
 
 // The answers were on their way when the event came.
 func TestG5AnAnswerFromBeforeADeletionThatHasTheStoredVersionBringsNothingBack(t *testing.T) {
-	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
+	x := &thing{key: types.NamespacedName{Name: "x"}, uid: "x", rev: 10}
 	v := at10(coherence.Options{Whole: true}, x)
 	v.Begin(x.key)
 	v.Observe(coherence.Event{Key: x.key, UID: x.uid, LastRV: "10"})
@@ -192,7 +192,7 @@ func TestG5AnAnswerFromBeforeADeletionThatHasTheStoredVersionBringsNothingBack(t
 
 // In a stream with a selector, the answer is that to the question what the stream shows.
 func TestG5AnAnswerThatHasTheDeletedStateBringsNothingBackInAStreamWithASelector(t *testing.T) {
-	x := &thing{key: coherence.Key{Name: "x"}, uid: "x", rev: 10}
+	x := &thing{key: types.NamespacedName{Name: "x"}, uid: "x", rev: 10}
 	v := at10(coherence.Options{}, x)
 	v.Begin(x.key)
 	v.Observe(coherence.Event{Key: x.key, UID: x.uid, LastRV: "10"})

@@ -23,7 +23,7 @@ import (
 type View struct {
 	options    Options
 	positionRV string
-	entries    map[Key]entry
+	entries    map[types.NamespacedName]entry
 	undated    int       // entries that are open
 	order      []pending // ends by version; superseded ones are skipped
 	flights    flights
@@ -42,7 +42,7 @@ type entry struct {
 
 type pending struct {
 	atRV string
-	key  Key
+	key  types.NamespacedName
 }
 
 // orderSlack is how many superseded ends may stay in the order before it is cleaned. So a key that
@@ -51,7 +51,7 @@ const orderSlack = 64
 
 // Ended is a key whose pending write has ended, with the object that was shown for it.
 type Ended struct {
-	Key    Key
+	Key    types.NamespacedName
 	Object Object
 }
 
@@ -71,7 +71,7 @@ type Options struct {
 func NewView(o Options) *View {
 	return &View{
 		options: o,
-		entries: make(map[Key]entry),
+		entries: make(map[types.NamespacedName]entry),
 		flights: make(flights),
 		content: contents{same: o.Same, hold: o.Hold},
 	}
@@ -94,11 +94,11 @@ func (v *View) Pending() int { return len(v.entries) + v.content.held }
 
 // Begin is called before a write of key is sent. An event may overtake the write's answer; where
 // the answer has no version, the view recognizes the event by what it kept since Begin.
-func (v *View) Begin(key Key) { v.flights.begin(key) }
+func (v *View) Begin(key types.NamespacedName) { v.flights.begin(key) }
 
 // End is called once for each Begin: after [View.Record] if the write succeeded, at once if it
 // failed or its outcome is unknown. A write that is not recorded leaves no trace.
-func (v *View) End(key Key) { v.flights.end(key) }
+func (v *View) End(key types.NamespacedName) { v.flights.end(key) }
 
 // note keeps what the watch has shown, for writes that are not answered yet: rule 4.
 func (v *View) note(ev Event) {
@@ -159,7 +159,7 @@ func (v *View) enter(w Write, now time.Time) {
 	v.schedule(pending{atRV: w.Version, key: w.Key})
 }
 
-func (v *View) put(key Key, e entry) {
+func (v *View) put(key types.NamespacedName, e entry) {
 	v.drop(key)
 	v.entries[key] = e
 	if e.open {
@@ -167,7 +167,7 @@ func (v *View) put(key Key, e entry) {
 	}
 }
 
-func (v *View) drop(key Key) {
+func (v *View) drop(key types.NamespacedName) {
 	if v.entries[key].open {
 		v.undated--
 	}
@@ -209,7 +209,7 @@ func (v *View) current(p pending) bool {
 
 // Read returns what the stream shows for key, given what the watch shows: nil if there is no such
 // object in the stream's query.
-func (v *View) Read(key Key, stored Object) Object {
+func (v *View) Read(key types.NamespacedName, stored Object) Object {
 	if o, ok := v.content.read(key); ok {
 		return o
 	}
@@ -222,7 +222,7 @@ func (v *View) Read(key Key, stored Object) Object {
 // Known returns the version up to which the stream knows key: its position, or the version of a
 // pending write. It reports false for a deletion at an unknown version: the object is gone at
 // every later version.
-func (v *View) Known(key Key) (knownRV string, bounded bool) {
+func (v *View) Known(key types.NamespacedName) (knownRV string, bounded bool) {
 	e, ok := v.entries[key]
 	switch {
 	case ok && e.open:
@@ -234,7 +234,7 @@ func (v *View) Known(key Key) (knownRV string, bounded bool) {
 }
 
 // Keys calls yield with every key for which Read may return something else than what is stored.
-func (v *View) Keys(yield func(Key) bool) {
+func (v *View) Keys(yield func(types.NamespacedName) bool) {
 	for k := range v.entries {
 		if !yield(k) {
 			return
@@ -249,7 +249,7 @@ func (v *View) Keys(yield func(Key) bool) {
 
 // Event is a live event of the watch.
 type Event struct {
-	Key     Key
+	Key     types.NamespacedName
 	UID     types.UID
 	Object  Object // nil: deleted, or moved out of the query
 	Version string // of the event; "" if it does not tell (rule 10)
@@ -316,7 +316,7 @@ func (v *View) Advance(toRV string) (ended []Ended) {
 
 // List adds a whole list of the stream's query at listRV. The function holds returns the UID that
 // the list has for a key, "" if none.
-func (v *View) List(listRV string, holds func(Key) types.UID) (ended []Ended) {
+func (v *View) List(listRV string, holds func(types.NamespacedName) types.UID) (ended []Ended) {
 	for key, e := range v.entries {
 		if e.open && !Newer(e.atRV, listRV) && holds(key) != e.uid {
 			v.drop(key)

@@ -59,9 +59,9 @@ func (s *Stream) Inspect() Inspection {
 	}
 	s.mu.Lock()
 	in.Status = s.status()
-	in.Objects, in.Listeners = len(s.store.Objects), len(s.listeners)
-	for o := range s.store.View.Outstanding {
-		in.Writes = append(in.Writes, outstanding(o))
+	in.Objects = len(s.store.Objects)
+	for o, since := range s.store.View.Outstanding {
+		in.Writes = append(in.Writes, outstanding(o, since))
 	}
 	for key, until := range s.own.unsettled {
 		in.Writes = append(in.Writes, OwnWrite{Key: key, Version: until.rv, Unsettled: true})
@@ -81,8 +81,8 @@ func (s *Stream) Inspect() Inspection {
 	return in
 }
 
-func outstanding(o coherence.Outstanding) OwnWrite {
-	return OwnWrite{Key: o.Key, Version: o.Version, Since: o.Since, Gone: o.Object == nil}
+func outstanding(o coherence.Write, since time.Time) OwnWrite {
+	return OwnWrite{Key: o.Key, Version: o.Version, Since: since, Gone: o.Object == nil}
 }
 
 const (
@@ -161,9 +161,9 @@ func (l *Listener) Examine(key object.Key) Examined {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := Examined{Stream: s.tally.id, Watched: s.store.Objects[key], Current: l.read(key)}
-	for o := range s.store.View.Outstanding {
+	for o, since := range s.store.View.Outstanding {
 		if o.Key == key {
-			w := outstanding(o)
+			w := outstanding(o, since)
 			e.Write = &w
 		}
 	}
