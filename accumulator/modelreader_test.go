@@ -218,7 +218,7 @@ func (r *modelReader) updated(c *call) error {
 		}
 		// Streams past the cap have forgotten own writes. What they show after that counts only
 		// when all of them have come as far.
-		s.free = s.free || m.script.PendingMax > 0 && r.field(i).Query.Waits().Held > 0
+		s.free = s.free || m.script.PendingMax > 0 && r.field(i).Query.State().Waits.Held > 0
 		if err := s.true(m, r.snap.field(i), c.written); err != nil {
 			return fmt.Errorf("query %s (%s): %w", r.queries[i].Name, r.queries[i].Kind, err)
 		}
@@ -238,7 +238,7 @@ func (r *modelReader) call() *call {
 	}
 	// A change may be held until a late watch has caught up. If it is quiet, its release gives no
 	// signal at once. The signal follows.
-	c.held = slices.ContainsFunc(r.a.collector.Fields(), func(f *field) bool { return f.Query.Waits().Held > 0 }) || r.waiting != nil
+	c.held = slices.ContainsFunc(r.a.collector.Fields(), func(f *field) bool { return f.Query.State().Waits.Held > 0 }) || r.waiting != nil
 	r.old = r.snap
 	for i, s := range r.slots {
 		if f := r.field(i); f != nil {
@@ -386,7 +386,7 @@ func (r *modelReader) atRest() error {
 				return fmt.Errorf("query %s: %w", st.Name, err)
 			}
 		}
-		if waits := f.Query.Waits(); waits != (query.Waits{}) {
+		if waits := f.Query.State().Waits; waits != (query.Waits{}) {
 			return fmt.Errorf("query %s: %+v", st.Name, waits)
 		}
 	}

@@ -3,6 +3,7 @@ package accumulator
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/internal/engine/collect"
-	"github.com/kates-go/kates/internal/engine/lister"
+	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
@@ -69,7 +70,7 @@ func TestG5AReaderDoesNotShowWhatWasDeletedSinceItsKindMovedToAnotherVersion(t *
 			return r, nil
 		}
 		s.Create("as", sim.Thing("x"))
-		r, err := lister.Open(t.Context(), streams, q, collect.Options{})
+		r, err := Open(t.Context(), streams, q, collect.Options{})
 		require.NoError(t, err)
 		require.NoError(t, r.Wait(t.Context()))
 		off.Store(true)
@@ -118,10 +119,7 @@ func TestG1TheFirstSnapshotHasAnOptionalQueryThatIsReplacedByAForbiddenOne(t *te
 }
 
 func refused(a *Accumulator) bool {
-	for _, l := range a.collector.Fields()[0].Query.Listeners() {
-		if l.State().First >= stream.Refused {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.collector.Running(), func(q query.Running) bool {
+		return slices.ContainsFunc(q.Listeners(), func(l *stream.Listener) bool { return l.State().First >= stream.Refused })
+	})
 }

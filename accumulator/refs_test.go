@@ -84,7 +84,7 @@ func TestOnlyWhatIsNamedIsWatchedAndOnlyWhileItIs(t *testing.T) {
 		assert.Equal(t, "a / y", now(t, a))
 		s.Remove("as", "a")
 		assert.Equal(t, " / ", now(t, a))
-		assert.Zero(t, a.collector.Fields()[0].Query.Waits())
+		assert.Zero(t, a.collector.Fields()[0].Query.State().Waits)
 		assert.Equal(t, 1, streams.Len())
 	})
 }

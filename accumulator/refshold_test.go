@@ -149,7 +149,7 @@ func TestG4AnOwnWriteThatWaitsForWhatItNamesStaysThoughItsStreamHasGivenItUp(t *
 				put(sim.Thing("b"))
 				put(sim.Thing("c"))
 				require.True(t, a.collector.Fields()[1].Query.Listeners()[0].Stage().Held().GivenUp)
-				require.Equal(t, 1, a.collector.Fields()[1].Query.Waits().Held, "a waits")
+				require.Equal(t, 1, a.collector.Fields()[1].Query.State().Waits.Held, "a waits")
 				s.Create("namespaces", sim.In("", "other", "team", "a"))
 				synctest.Wait()
 				named()

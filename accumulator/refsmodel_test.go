@@ -327,10 +327,10 @@ func (m *refModel) settle() error {
 	sim.After(5 * time.Minute) // streams that were left end
 	synctest.Wait()
 	watched := len(f[0].Query.Listeners())
-	if n := f[0].Query.Waits().Named; n != len(named) || watched != n {
+	if n := f[0].Query.State().Waits.Named; n != len(named) || watched != n {
 		return fmt.Errorf("G6: %d are watched by %d, and %v are named", n, watched, slices.Sorted(maps.Keys(named)))
 	}
-	if n := f[1].Query.Waits().Held; n > 0 {
+	if n := f[1].Query.State().Waits.Held; n > 0 {
 		return fmt.Errorf("G6: %d wait", n)
 	}
 	if n := m.Streams.Len(); n != len(named)+len(f[1].Query.Listeners()) {

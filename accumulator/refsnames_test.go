@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
@@ -48,7 +49,7 @@ func TestG6G8AnObjectIsNeverThereThatIsNamedWhereThereCanBeNone(t *testing.T) {
 				assert.Equal(t, "a / x", now(t, a))
 				s.Put("as", object.Key{Name: "a"}, nil)
 				assert.Equal(t, " / ", now(t, a))
-				assert.Zero(t, a.collector.Fields()[0].Query.Waits())
+				assert.Zero(t, a.collector.Fields()[0].Query.State().Waits)
 			})
 		})
 	}
@@ -70,12 +71,12 @@ func TestG1G6NamesAreReadAgainWhereTheirKindTurnsOutToHaveNoNamespaces(t *testin
 		sim.After(10 * time.Minute)
 		assert.True(t, signalled(a))
 		assert.Equal(t, "a b / x", now(t, a))
-		assert.Equal(t, 1, a.collector.Fields()[0].Query.Waits().Named, "both name the same")
+		assert.Equal(t, 1, a.collector.Fields()[0].Query.State().Waits.Named, "both name the same")
 		s.Create("as", sim.In("other", "b"))
 		assert.Equal(t, "a b / x", now(t, a))
 		s.Remove("as", "a")
 		assert.Equal(t, "b / ", now(t, a))
-		assert.Zero(t, a.collector.Fields()[0].Query.Waits())
+		assert.Zero(t, a.collector.Fields()[0].Query.State().Waits)
 	})
 }
 
@@ -121,7 +122,7 @@ func TestG1G6NamesAreReadAgainWhereTheirKindIsReplacedByOneWithNamespaces(t *tes
 				assert.Equal(t, "a / x", now(t, a))
 				s.Remove("as", "a")
 				assert.Equal(t, " / ", now(t, a))
-				assert.Zero(t, a.collector.Fields()[0].Query.Waits())
+				assert.Zero(t, a.collector.Fields()[0].Query.State().Waits)
 			})
 		}
 	}
@@ -230,7 +231,7 @@ func TestReferencesAreWatchedAnewWhileAReaderTakesThem(t *testing.T) {
 		go func() {
 			defer close(done)
 			taking.wait()
-			named.Resolve(t.Context())
+			query.Resolve(t.Context(), named)
 		}()
 		var snap two
 		update(t, a, &snap)

@@ -223,7 +223,7 @@ func (a *Accumulator) succeeded(f *field, b layout) bool {
 	a.tables.Lock()
 	*next.Shown, next.Present = *f.Shown, f.Present
 	a.tables.Unlock()
-	next.Taken.ComesAfter(f.Query.Query(), next.Query.Query())
+	next.Taken.ComesAfter(f.Query, next.Query)
 	return true
 }
 

@@ -40,7 +40,6 @@ type (
 	Scheduler      struct{}
 	Tables         struct{}
 	Indexes        struct{}
-	Replaceable    struct{}
 	Past           struct{}
 	Union          struct{}
 	References     struct{}
@@ -110,7 +109,6 @@ var Order = []Lock{
 	{Indexes{}, "internal/engine/partition.indexes.mu", "indexes and tables, for those without the reader's turn"},
 	{Roster{}, "internal/engine/collect.roster.mu", "which queries there are"},
 	{Life{}, "internal/engine/collect.life.mu", "the end of a collector, and what it stops"},
-	{Replaceable{}, "internal/engine/query.replaceable.mu", "which union is shown, and which is to replace it"},
 	{Union{}, "internal/engine/query.union.mu", "a query: its kind, and its streams"},
 	{References{}, "internal/engine/query.references.mu", "a query with Refs: its kind, and the named objects"},
 	{Pacer{}, "internal/engine/collect.pacer.mu", "when the next signal is due"},

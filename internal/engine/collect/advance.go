@@ -26,34 +26,24 @@ func (r *roster[S]) await(ch *change[S]) (end func(), err error) {
 		return ch.close, err
 	}
 	if !r.ready.Load() {
-		for _, m := range ch.members {
-			if !m.added() {
-				m.field.Query.Await(m.successor)
-			}
-		}
 		return r.take(ch), nil
 	}
 	names := make(map[string]bool)
-	for _, m := range ch.members {
-		names[m.field.Name] = true
+	for _, f := range ch.fields {
+		names[f.Name] = true
 	}
-	joins := func(m member[S]) bool { return names[m.field.Name] }
+	ours := func(f *Field[S]) bool { return names[f.Name] }
 	var apart []*change[S]
 	for _, old := range r.changes {
-		if slices.ContainsFunc(old.members, joins) {
-			ch.members = append(ch.members, slices.DeleteFunc(slices.Clone(old.members), joins)...)
+		if slices.ContainsFunc(old.fields, ours) {
+			ch.fields = append(ch.fields, slices.DeleteFunc(slices.Clone(old.fields), ours)...)
 		} else {
 			apart = append(apart, old)
 		}
 	}
-	ends := r.leave(func(name string) bool { return names[name] })
+	end = r.leave(func(name string) bool { return names[name] })
 	r.changes = append(apart, ch)
-	for _, m := range ch.members {
-		if names[m.field.Name] && !m.added() {
-			ends = append(ends, m.field.Query.Await(m.successor))
-		}
-	}
-	return endAll(ends), nil
+	return end, nil
 }
 
 // take has a change take effect: its queries are those that there are. end closes the old ones; it
@@ -61,15 +51,30 @@ func (r *roster[S]) await(ch *change[S]) (end func(), err error) {
 func (r *roster[S]) take(ch *change[S]) (end func()) {
 	fields := slices.Clone(r.fields)
 	var ends []func()
-	for _, m := range ch.members {
-		if m.added() {
-			fields = append(fields, m.field)
+	for _, f := range ch.fields {
+		if i := slices.IndexFunc(fields, named[S](f.Name)); i < 0 {
+			fields = append(fields, f)
 		} else {
-			ends = append(ends, m.field.Query.Switch())
+			ends = append(ends, fields[i].Query.Close)
+			fields[i] = f.inPlaceOf(fields[i])
 		}
 	}
 	r.set(fields)
 	return endAll(ends)
+}
+
+// inPlaceOf returns the field that has the place of another one from now on. The reader has what it
+// had of that one.
+func (f *Field[S]) inPlaceOf(former *Field[S]) *Field[S] {
+	now := &Field[S]{Name: f.Name, Shown: former.Shown, Present: former.Present, Taken: f.Taken}
+	var took bool
+	if now.Query, took = query.Succeed(former.Query, f.Query, f.Taken); took {
+		now.Taken = query.Batch{}
+	} else if now.Taken.OK() {
+		now.Taken.Breaks |= former.Taken.Breaks // the reader has not taken that
+	}
+	now.counted.Store(f.counted.Load())
+	return now
 }
 
 // drop removes queries, also those that wait. end closes them; it is called without locks.
@@ -80,7 +85,7 @@ func (r *roster[S]) drop(names []string) (end func(), err error) {
 		return func() {}, err
 	}
 	is := func(name string) bool { return slices.Contains(names, name) }
-	ends := r.leave(is)
+	ends := []func(){r.leave(is)}
 	var kept []*Field[S]
 	for _, f := range r.fields {
 		if is(f.Name) {
@@ -95,7 +100,7 @@ func (r *roster[S]) drop(names []string) (end func(), err error) {
 
 // due reports whether a change can take effect.
 func (r *roster[S]) due() bool {
-	return slices.ContainsFunc(r.waiting(), (*change[S]).settled)
+	return slices.ContainsFunc(r.waiting(), r.settled)
 }
 
 // ErrNotAlone says that a change can take effect, but only after another one that waits, or with
@@ -107,7 +112,7 @@ var ErrNotAlone = errors.New("it waits for another change")
 // reader's turn, before Take.
 func (c *Collector[S]) Advance(fits func([]query.Query) error) error {
 	for _, ch := range c.waiting() {
-		if !ch.settled() {
+		if !c.settled(ch) {
 			continue
 		}
 		switch err := fits(c.queriesWith(ch)); {
@@ -115,7 +120,7 @@ func (c *Collector[S]) Advance(fits func([]query.Query) error) error {
 			continue // another change that waits makes it fit
 		case err != nil:
 			return err
-		case ch.try():
+		case c.try(ch):
 			c.commit(ch)
 		}
 	}
@@ -124,66 +129,74 @@ func (c *Collector[S]) Advance(fits func([]query.Query) error) error {
 
 // queriesWith returns the queries that there would be with a change.
 func (r *roster[S]) queriesWith(ch *change[S]) (all []query.Query) {
-	replaced := make(map[*Field[S]]bool)
-	for _, m := range ch.members {
-		replaced[m.field] = !m.added()
-	}
+	names := make(map[string]bool)
 	for _, f := range r.Fields() {
-		if replaced[f] {
-			all = append(all, f.Query.Wanted())
-		} else {
-			all = append(all, f.Query.Query())
+		if next := ch.named(f.Name); next != nil {
+			f = next
 		}
+		names[f.Name] = true
+		all = append(all, f.Query.Query())
 	}
-	for _, m := range ch.members {
-		if m.added() {
-			all = append(all, m.field.Query.Query())
+	for _, f := range ch.fields {
+		if !names[f.Name] {
+			all = append(all, f.Query.Query())
 		}
 	}
 	return all
 }
 
+// settled reports whether all queries of a change can be shown, as far as that is known without
+// the reader's turn.
+func (r *roster[S]) settled(ch *change[S]) bool {
+	all := true
+	for _, f := range ch.fields { // each is asked: that has the server asked for those that are late
+		all = query.CanFollow(f.Query, r.former(f)) && all
+	}
+	return all
+}
+
+// former returns the query that has the name of a field, nil if there is none.
+func (r *roster[S]) former(f *Field[S]) query.Running {
+	if old := r.named(f.Name); old != nil {
+		return old.Query
+	}
+	return nil
+}
+
 // try takes the first batch of each query of a change. If one has none, none is taken.
-func (ch *change[S]) try() bool {
-	for i, m := range ch.members {
-		if !m.try() {
-			(&change[S]{ch.members[:i]}).untry()
+func (r *roster[S]) try(ch *change[S]) bool {
+	for i, f := range ch.fields {
+		if !f.try(r.former(f)) {
+			(&change[S]{ch.fields[:i]}).untry()
 			return false
 		}
 	}
 	return true
 }
 
-func (ch *change[S]) untry() {
-	for _, m := range ch.members {
-		m.untry()
-	}
-}
-
-func (m member[S]) try() bool {
-	f := m.field
-	if !m.added() {
-		return f.Query.Try()
-	}
-	if !m.settled() {
+func (f *Field[S]) try(former query.Running) bool {
+	query.Foresee(former, f.Query)
+	if !query.CanFollow(f.Query, former) {
 		return false
 	}
-	f.Taken = f.Query.Take(f.Present)
-	if f.Taken.OK() || f.Query.Phase() == query.Empty {
-		f.counted.Store(true)
-		return true
+	f.Taken = f.Query.Take(false)
+	switch empty := f.Query.Phase() == query.Empty; {
+	case f.Taken.OK():
+	case empty && former != nil:
+		f.Taken = query.Emptied
+	case !empty:
+		f.Query.Untake()
+		return false
 	}
-	f.Query.Untake()
-	return false
+	f.counted.Store(true)
+	return true
 }
 
-func (m member[S]) untry() {
-	if !m.added() {
-		m.field.Query.Untry()
-		return
+func (ch *change[S]) untry() {
+	for _, f := range ch.fields {
+		f.Taken = query.Batch{}
+		f.Query.Untake()
 	}
-	m.field.Taken = query.Batch{}
-	m.field.Query.Untake()
 }
 
 // commit has a change take effect that was tried, unless it does not wait any more: the user wants

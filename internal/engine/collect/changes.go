@@ -11,44 +11,28 @@ import (
 )
 
 // change is queries that take effect together: those that a call has added or replaced. It waits
-// until all of them can be shown. Meanwhile snapshots go on with the old queries. Once made, it
-// does not change.
-type change[S any] struct{ members []member[S] }
+// until all of them can be shown. Meanwhile snapshots go on with the old queries of their names.
+// Once it waits, it does not change.
+type change[S any] struct{ fields []*Field[S] }
 
-// member is one query of a change.
-type member[S any] struct {
-	// field is the one that is added, or the one whose query has a successor.
-	field     *Field[S]
-	successor *query.Successor // nil: the field is added
+// named returns the field of a name, nil if there is none.
+func (ch *change[S]) named(name string) *Field[S] { return fieldOf(ch.fields, name) }
+
+func fieldOf[S any](fields []*Field[S], name string) *Field[S] {
+	if i := slices.IndexFunc(fields, named[S](name)); i >= 0 {
+		return fields[i]
+	}
+	return nil
 }
 
-func (m member[S]) added() bool { return m.successor == nil }
-
-// close ends a query that nobody awaits.
-func (m member[S]) close() {
-	if m.added() {
-		m.field.Query.Close()
-	} else {
-		m.successor.Close()
-	}
+func named[S any](name string) func(*Field[S]) bool {
+	return func(f *Field[S]) bool { return f.Name == name }
 }
 
-// settled reports whether all queries of a change can be shown, as far as that is known without
-// the reader's turn.
-func (ch *change[S]) settled() bool {
-	all := true
-	for _, m := range ch.members {
-		all = m.settled() && all // each is asked: that has the server asked for those that are late
+func (ch *change[S]) close() {
+	for _, f := range ch.fields {
+		f.Query.Close()
 	}
-	return all
-}
-
-func (m member[S]) settled() bool {
-	q := m.field.Query
-	if !m.added() {
-		return q.Settled()
-	}
-	return q.Phase() >= query.Complete && q.Fresh()
 }
 
 // Add adds queries. Snapshots and signals of the others go on. All new queries are in one
@@ -61,7 +45,7 @@ func (c *Collector[S]) Add(ctx context.Context, queries ...query.Query) error {
 			if _, taken := names[q.Name]; taken {
 				return q.Error(errors.New("there is one of that name already"))
 			}
-			names[q.Name] = nil
+			names[q.Name] = entry[S]{}
 		}
 		return nil
 	})
@@ -75,12 +59,12 @@ func (c *Collector[S]) Replace(ctx context.Context, queries ...query.Query) erro
 	return c.start(ctx, queries, func() error {
 		names, seen := c.wanted(), make(map[string]bool)
 		for _, q := range queries {
-			switch f := names[q.Name]; {
-			case f == nil:
+			switch e, there := names[q.Name]; {
+			case !there:
 				return q.Error(query.ErrUnknownQuery)
 			case seen[q.Name]:
 				return q.Error(errors.New("there are two of that name"))
-			case f.Query.Query().Refs != nil:
+			case e.wanted().Query.Query().Refs != nil:
 				return q.Error(query.ErrRefsAtRunTime)
 			}
 			seen[q.Name] = true
@@ -114,7 +98,7 @@ func (c *Collector[S]) start(ctx context.Context, queries []query.Query, suit fu
 		if err := allowed(); err != nil {
 			return err
 		}
-		return c.connect(ctx, found)
+		return c.connect(found)
 	})
 }
 
@@ -122,8 +106,8 @@ func (c *Collector[S]) start(ctx context.Context, queries []query.Query, suit fu
 // they would hold.
 func (c *Collector[S]) wholeForRefs(queries []query.Query) []query.Query {
 	queries = slices.Clone(queries)
-	for _, running := range c.wanted() {
-		for _, ref := range running.Query.Query().Refs {
+	for _, q := range c.Queries() {
+		for _, ref := range q.Refs {
 			i := slices.IndexFunc(queries, func(q query.Query) bool { return q.Name == ref.Query })
 			if i >= 0 && !ref.Reads(queries[i].Form) {
 				queries[i].Form, queries[i].Transform = object.Whole, queries[i].WholeTransform
@@ -134,15 +118,16 @@ func (c *Collector[S]) wholeForRefs(queries []query.Query) []query.Query {
 }
 
 // connect starts queries whose kinds were looked for. It sends no request.
-func (c *Collector[S]) connect(ctx context.Context, queries []query.Found) error {
-	ch, fields := &change[S]{}, c.Fields()
+func (c *Collector[S]) connect(queries []query.Found) error {
+	ch := &change[S]{}
 	for _, q := range queries {
-		m, err := c.open(ctx, fields, q)
-		if err != nil {
+		f := c.field(q.Name(), nil)
+		var err error
+		if f.Query, err = query.Open(c.host, q, c.former(f)); err != nil {
 			ch.close()
 			return err
 		}
-		ch.members = append(ch.members, m)
+		ch.fields = append(ch.fields, f)
 	}
 	end, err := c.await(ch)
 	end()
@@ -180,43 +165,17 @@ func (c *Collector[S]) checkShown(removed []string) error {
 	return c.reader.Check(left)
 }
 
-// open starts a query: the successor of the one that has its name, or one that is added.
-func (c *Collector[S]) open(ctx context.Context, fields []*Field[S], q query.Found) (m member[S], err error) {
-	if i := slices.IndexFunc(fields, named[S](q.Name())); i >= 0 {
-		m.field = fields[i]
-		m.successor, err = m.field.Query.Succeed(ctx, q)
-		return m, err
-	}
-	running, err := query.Open(ctx, c.host, q)
-	if err != nil {
-		return m, err
-	}
-	m.field = c.field(q.Name(), running)
-	return m, nil
-}
-
-func named[S any](name string) func(*Field[S]) bool {
-	return func(f *Field[S]) bool { return f.Name == name }
-}
-
-func (ch *change[S]) close() {
-	for _, m := range ch.members {
-		m.close()
-	}
-}
-
 // Remove removes queries. The next snapshot lacks their objects, and its differences have them as
 // deletes. If they wait for others that were added or replaced with them, those go on without.
 func (c *Collector[S]) Remove(ctx context.Context, names ...string) error {
 	return c.edit(ctx, func() error {
 		wanted := c.wanted()
 		for _, name := range names {
-			f := wanted[name]
-			if f == nil {
+			e, there := wanted[name]
+			if !there {
 				return query.Query{Name: name}.Error(query.ErrUnknownQuery)
 			}
-			q := f.Query.Query()
-			if _, naming := f.Query.(query.Naming); naming || q.Refs != nil {
+			if q := e.wanted().Query.Query(); e.naming() || q.Refs != nil {
 				return q.Error(query.ErrRefsAtRunTime)
 			}
 			delete(wanted, name)

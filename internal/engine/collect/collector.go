@@ -143,7 +143,7 @@ func New[S any](ctx context.Context, s *streamset.Set, queries []query.Query, o 
 	}
 	c.ended, c.roster.ready = c.Err, &c.ready.passed
 	c.upkeep = upkeep{
-		host: &c.host, queries: c.running,
+		host: &c.host, queries: c.Running, settled: c.due,
 		due: make(chan struct{}, 1), editing: make(chan struct{}, 1),
 	}
 	c.host = query.Host{
@@ -190,7 +190,7 @@ func (c *Collector[S]) Start(ctx context.Context) error {
 		return err
 	}
 	for _, f := range c.fields {
-		if err := f.Query.Connect(ctx); err != nil {
+		if err := query.Connect(f.Query); err != nil {
 			c.end(err)
 			return err
 		}
@@ -233,7 +233,7 @@ func (c *Collector[S]) AtRest() bool {
 	if c.changed() || len(c.waiting()) > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(c.Fields(), func(f *Field[S]) bool { return !f.Query.AtRest() })
+	return !slices.ContainsFunc(c.Fields(), func(f *Field[S]) bool { return !f.Query.State().AtRest })
 }
 
 // readable reports whether a query can be read: it is complete, or was replaced after it was.
@@ -277,7 +277,7 @@ func (c *Collector[S]) news() bool {
 		return true
 	}
 	for _, f := range c.Fields() {
-		if f.Query.News() {
+		if f.Query.State().News {
 			return true
 		}
 	}
@@ -322,12 +322,12 @@ func (c *Collector[S]) logOverdue() {
 // Status returns the state of each query that is wanted, in the order of the queries. Of a query
 // that was replaced it is the state of the new one.
 func (c *Collector[S]) Status() []query.Status {
-	fields, waits := c.all()
-	all := make([]query.Status, len(fields))
-	for i, f := range fields {
-		all[i] = f.Query.Status()
-		all[i].Invalid = c.reader.Invalid(f.Shown)
-		all[i].Changing = waits[f]
+	entries := c.entries()
+	all := make([]query.Status, len(entries))
+	for i, e := range entries {
+		all[i] = e.wanted().Query.Status()
+		all[i].Invalid = c.reader.Invalid(e.fields()[0].Shown)
+		all[i].Changing = e.next != nil
 	}
 	return all
 }
@@ -337,7 +337,7 @@ func (c *Collector[S]) Status() []query.Status {
 // again: what is shown of it stays.
 func (c *Collector[S]) Sync(ctx context.Context) error {
 	var all []*stream.Listener
-	for _, q := range c.running() {
+	for _, q := range c.Running() {
 		all = append(all, q.Listeners()...)
 	}
 	return stream.SyncAll(ctx, all)
@@ -356,7 +356,7 @@ func (c *Collector[S]) end(cause error) {
 		return
 	}
 	c.Note()
-	for _, q := range c.running() {
+	for _, q := range c.Running() {
 		q.Close()
 	}
 	c.host.Streams.Leave(c.reader.User)

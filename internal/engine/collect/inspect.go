@@ -113,13 +113,11 @@ func (c *Collector[S]) Inspect() Inspection {
 		in.Signals, in.Signalled = c.pacer.given()
 	}
 	in.Incomplete = c.Ready()
-	fields, _ := c.all()
-	for i, st := range c.Status() {
+	entries := c.wanted()
+	for _, st := range c.Status() {
 		q := QueryInspection{Status: st}
-		if i < len(fields) && fields[i].Name == st.Name {
-			for _, l := range fields[i].Query.Listeners() {
-				q.Listeners = append(q.Listeners, l.Inspect())
-			}
+		for _, l := range entries[st.Name].listeners() {
+			q.Listeners = append(q.Listeners, l.Inspect())
 		}
 		in.Queries = append(in.Queries, q)
 	}
@@ -146,12 +144,12 @@ type Examined struct {
 // Examine returns what the streams of a query have of an object. It returns false if there is no
 // such query.
 func (c *Collector[S]) Examine(name string, key object.Key) (Examined, bool) {
-	f := c.named(name)
-	if f == nil {
+	entry := c.wanted()[name]
+	if entry.shown == nil {
 		return Examined{}, false
 	}
 	var e Examined
-	for _, l := range f.Query.Listeners() {
+	for _, l := range entry.listeners() {
 		if l.Covers(key) {
 			e.Streams = append(e.Streams, l.Examine(key))
 		}
@@ -172,11 +170,10 @@ func (c *Collector[S]) Names(name string) []object.Key {
 	return slices.Compact(keys)
 }
 
-func (c *Collector[S]) named(name string) *Field[S] {
-	for _, f := range c.Fields() {
-		if f.Name == name {
-			return f
-		}
+// listeners returns those of both queries.
+func (e entry[S]) listeners() (all []*stream.Listener) {
+	for _, f := range e.fields() {
+		all = append(all, f.Query.Listeners()...)
 	}
-	return nil
+	return all
 }

@@ -33,25 +33,65 @@ func (r *roster[S]) FieldsNow() (all []*Field[S], generation int) {
 	return r.fields, r.generation
 }
 
-// all returns the queries, and after them those that were added and wait to be shown. waits
-// reports for each whether it, or a successor, waits.
-func (r *roster[S]) all() (fields []*Field[S], waits map[*Field[S]]bool) {
+// entry is a query that the user wants.
+type entry[S any] struct {
+	shown *Field[S] // nil: it is added, and no snapshot has it yet
+	next  *Field[S] // it waits to take the place of shown; nil: there is none
+}
+
+// wanted returns the field of the query as it is to be.
+func (e entry[S]) wanted() *Field[S] {
+	if e.next != nil {
+		return e.next
+	}
+	return e.shown
+}
+
+// fields returns both.
+func (e entry[S]) fields() []*Field[S] {
+	return slices.DeleteFunc([]*Field[S]{e.shown, e.next}, func(f *Field[S]) bool { return f == nil })
+}
+
+// naming reports whether objects of the query name others.
+func (e entry[S]) naming() bool {
+	if e.shown == nil {
+		return false
+	}
+	_, naming := e.shown.Query.(query.Naming)
+	return naming
+}
+
+// entries returns the queries that the user wants, in their order: those that were added, and wait
+// to be shown, come last.
+func (r *roster[S]) entries() (all []entry[S]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fields = slices.Clone(r.fields)
-	if r.changes == nil {
-		return fields, nil
+	for _, f := range r.fields {
+		all = append(all, entry[S]{shown: f})
 	}
-	waits = make(map[*Field[S]]bool)
 	for _, ch := range r.changes {
-		for _, m := range ch.members {
-			waits[m.field] = true
-			if m.added() {
-				fields = append(fields, m.field)
+		for _, f := range ch.fields {
+			if i := slices.IndexFunc(r.fields, named[S](f.Name)); i >= 0 {
+				all[i].next = f
+			} else {
+				all = append(all, entry[S]{next: f})
 			}
 		}
 	}
-	return fields, waits
+	return all
+}
+
+// named returns the field of a name, nil if there is none that is shown.
+func (r *roster[S]) named(name string) *Field[S] { return fieldOf(r.Fields(), name) }
+
+// next returns the query that waits to take the place of a field's, nil if there is none.
+func (r *roster[S]) next(f *Field[S]) query.Running {
+	for _, ch := range r.waiting() {
+		if next := ch.named(f.Name); next != nil {
+			return next.Query
+		}
+	}
+	return nil
 }
 
 // incomplete returns the queries that delay the first snapshot.
@@ -65,31 +105,28 @@ func (r *roster[S]) incomplete() (all []query.Status) {
 }
 
 // Queries returns the queries that are wanted, in their order: also those that wait to be shown.
-func (r *roster[S]) Queries() []query.Query {
-	fields, _ := r.all()
-	all := make([]query.Query, len(fields))
-	for i, f := range fields {
-		all[i] = f.Query.Wanted()
+func (r *roster[S]) Queries() (all []query.Query) {
+	for _, e := range r.entries() {
+		all = append(all, e.wanted().Query.Query())
 	}
 	return all
 }
 
-// running returns the queries, also those that wait to be shown.
-func (r *roster[S]) running() []query.Running {
-	fields, _ := r.all()
-	all := make([]query.Running, len(fields))
-	for i, f := range fields {
-		all[i] = f.Query
+// Running returns the queries, also those that wait to be shown.
+func (r *roster[S]) Running() (all []query.Running) {
+	for _, e := range r.entries() {
+		for _, f := range e.fields() {
+			all = append(all, f.Query)
+		}
 	}
 	return all
 }
 
-// wanted returns the fields of all queries that the user wants, by name.
-func (r *roster[S]) wanted() map[string]*Field[S] {
-	fields, _ := r.all()
-	all := make(map[string]*Field[S], len(fields))
-	for _, f := range fields {
-		all[f.Name] = f
+// wanted returns the queries that the user wants, by name.
+func (r *roster[S]) wanted() map[string]entry[S] {
+	all := make(map[string]entry[S])
+	for _, e := range r.entries() {
+		all[e.wanted().Name] = e
 	}
 	return all
 }
@@ -129,32 +166,29 @@ func (r *roster[S]) set(fields []*Field[S]) {
 	r.generation++
 }
 
-// leave takes queries out of the changes that wait, and returns what ends them. Called with mu
-// held.
-func (r *roster[S]) leave(is func(name string) bool) (ends []func()) {
+// leave takes queries out of the changes that wait. end closes them. Called with mu held.
+func (r *roster[S]) leave(is func(name string) bool) (end func()) {
 	var kept []*change[S]
+	left := &change[S]{}
 	for _, ch := range r.changes {
 		rest := &change[S]{}
-		for _, m := range ch.members {
-			switch {
-			case !is(m.field.Name):
-				rest.members = append(rest.members, m)
-			case m.added():
-				ends = append(ends, m.field.Query.Close)
-			default:
-				ends = append(ends, m.field.Query.Await(nil))
+		for _, f := range ch.fields {
+			if is(f.Name) {
+				left.fields = append(left.fields, f)
+			} else {
+				rest.fields = append(rest.fields, f)
 			}
 		}
-		switch len(rest.members) {
+		switch len(rest.fields) {
 		case 0:
-		case len(ch.members):
+		case len(ch.fields):
 			kept = append(kept, ch)
 		default:
 			kept = append(kept, rest)
 		}
 	}
 	r.changes = kept
-	return ends
+	return left.close
 }
 
 // endAll is several ends as one.

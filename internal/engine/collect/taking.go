@@ -74,7 +74,7 @@ func (c *Collector[S]) Take(fields []*Field[S]) bool {
 // ranked orders the fields: those whose objects name others come before the named ones. The order
 // is stable.
 func ranked[S any](all []*Field[S]) []*Field[S] {
-	rank := func(f *Field[S]) int { return f.Query.Rank() }
+	rank := func(f *Field[S]) int { return query.Rank(f.Query) }
 	if !slices.ContainsFunc(all, func(f *Field[S]) bool { return rank(f) > 0 }) {
 		return all
 	}
@@ -112,7 +112,7 @@ func (c *Collector[S]) followAll(ctx context.Context) (patience time.Duration) {
 		if !c.readable(f) {
 			continue
 		}
-		if left := q.Follow(f.Present); left > 0 && (patience == 0 || left < patience) {
+		if left := q.Follow(f.Present, c.next(f)); left > 0 && (patience == 0 || left < patience) {
 			patience = left
 		}
 	}

@@ -12,6 +12,7 @@ import (
 type upkeep struct {
 	host    *query.Host
 	queries func() []query.Running
+	settled func() bool   // whether a change of the queries can take effect
 	due     chan struct{} // holds a value when something may be due
 	editing chan struct{} // held while the queries change
 }
@@ -34,35 +35,31 @@ func (u *upkeep) edit(ctx context.Context, change func() error) error {
 	return err
 }
 
-// run runs until ctx ends, and its tasks have ended. There is one task for each late stream, and
-// one for each kind that is looked for: a request that hangs delays nothing else.
+// run runs until ctx ends, and its tasks have ended. Each task is done by itself: a request that
+// hangs delays nothing else.
 func (u *upkeep) run(ctx context.Context) {
-	busy, done := make(map[any]bool), make(chan any)
-	start := func(of any, task func()) {
-		if busy[of] {
-			return
-		}
-		busy[of] = true
-		go func() {
-			task()
-			done <- of
-		}()
-	}
+	busy, done := make(map[query.Task]bool), make(chan query.Task)
 	for ctx.Err() == nil {
 		for _, q := range u.queries() {
-			q.Tend()
-			for _, late := range q.Late() {
-				start(late, func() { u.help(ctx, late) })
+			for _, task := range q.Attend() {
+				if busy[task] {
+					continue
+				}
+				busy[task] = true
+				go func() {
+					u.do(ctx, task)
+					done <- task
+				}()
 			}
-			if q.Unresolved() {
-				start(q, func() { u.resolve(ctx, q) })
-			}
+		}
+		if u.settled() { // if not, the server is asked on behalf of streams that are late
+			u.host.Wake() // nobody else may have seen it
 		}
 		select {
 		case <-ctx.Done():
 		case <-u.due:
-		case of := <-done: // more may be due
-			delete(busy, of)
+		case task := <-done: // more may be due
+			delete(busy, task)
 		}
 	}
 	for len(busy) > 0 {
@@ -70,20 +67,12 @@ func (u *upkeep) run(ctx context.Context) {
 	}
 }
 
-// resolve looks for the kind of a query, after a while.
-func (u *upkeep) resolve(ctx context.Context, q query.Running) {
-	if source.Sleep(ctx, u.host.Streams.Config().KindPoll); ctx.Err() != nil {
+// do does a task after a while. After a failure it waits before the task is done again.
+func (u *upkeep) do(ctx context.Context, task query.Task) {
+	if source.Sleep(ctx, task.Patience()); ctx.Err() != nil {
 		return
 	}
-	q.Resolve(ctx)
-	u.host.Follow()
-	u.host.Wake()
-}
-
-// help asks the server on behalf of a late stream, if something still waits for it.
-func (u *upkeep) help(ctx context.Context, late query.Late) {
-	source.Sleep(ctx, late.Patience())
-	ok := late.CatchUp(ctx)
+	ok := task.Do(ctx)
 	u.host.Wake()
 	if !ok {
 		source.Sleep(ctx, u.host.Streams.Config().KindPoll)

@@ -70,7 +70,7 @@ func (p *Partitions) adapt() error {
 	for i, f := range fields {
 		switch next := named(now, f.Name); {
 		case next == nil:
-			f.Taken = emptied
+			f.Taken = query.Emptied
 		case next != f:
 			p.indexes.succeed(f, next)
 			fields[i] = next
@@ -104,22 +104,18 @@ func named(fields []*field, name string) *field {
 	return nil
 }
 
-// emptied is the last batch of a query that is removed: nothing is there any more.
-var emptied = query.Batch{Extent: query.All, Absent: true}
-
 // succeed hands the objects of a query that was removed to one of its name that was added since.
 func (x *indexes) succeed(f, next *field) {
 	x.mu.Lock()
 	*next.Shown, next.Present = *f.Shown, f.Present
 	x.mu.Unlock()
 	if !next.Taken.OK() {
-		if next.Query.Phase() == query.Empty {
-			next.Taken = emptied
+		if f.Present && next.Query.Phase() == query.Empty {
+			next.Taken = query.Emptied
 		}
 		return
 	}
-	next.Taken.ComesAfter(f.Query.Query(), next.Query.Query())
-	next.Taken.Breaks |= query.Anew
+	next.Taken.ComesAfter(f.Query, next.Query)
 }
 
 // set sets the fields, in the order of their places. It reports whether the keys of a map are

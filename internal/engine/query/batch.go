@@ -58,10 +58,14 @@ func (b Batch) OK() bool { return b.Extent != Nothing }
 
 // ComesAfter makes the first batch of a query the first one of a query that takes the place of
 // another.
-func (b *Batch) ComesAfter(old, q Query) {
+func (b *Batch) ComesAfter(old, q Running) {
 	b.Extent = All
-	b.Breaks |= when(Reshapes(old, q), Reshaped)
+	from, to := unionOf(old).current().resource.Storage, unionOf(q).current().resource.Storage
+	b.Breaks |= Anew | when(Reshapes(old.Query(), q.Query()), Reshaped) | when(from != "" && to != "" && from != to, NewHistory)
 }
+
+// Emptied is the batch of a query of which nothing is there.
+var Emptied = Batch{Extent: All, Absent: true}
 
 // Gone reports whether an object of that name is gone, if the reader has one and Changes has none.
 // Its deletion is worth a signal.
@@ -143,11 +147,8 @@ func (b Batch) then(next Batch) Batch {
 
 // TakeMore takes what has changed in a query since its first batch was taken, which the reader
 // does not have yet.
-func TakeMore(q interface {
-	News() bool
-	Take(present bool) Batch
-}, first Batch) Batch {
-	if !q.News() {
+func TakeMore(q Running, first Batch) Batch {
+	if !q.State().News {
 		return first
 	}
 	return first.then(q.Take(first.OK() && !first.Absent))

@@ -10,27 +10,15 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// kind is how the kind of a query is served. The lock of its query guards it.
+// kind is a query, and how its kind is served. The lock of the query guards it.
 type kind struct {
-	query    Query
+	query    Query // set once
+	life     life
 	resource object.Resource // valid once the kind is known
 	spacesOf object.Resource // that of namespaces, if the query selects any; valid as resource is
-	state    kindState
-	err      error // why the kind is not known
+	err      error           // why the kind is not known
 	since    time.Time
 }
-
-// kindState says what is known of a kind.
-//
-//	unknown ──▶ absent ──▶ known
-//	   └─────────────────────▲
-type kindState uint8
-
-const (
-	kindUnknown kindState = iota
-	kindAbsent            // certainly nothing to watch; once certain, an outage does not end that
-	kindKnown
-)
 
 // resolve finds a query's kind for the first time. A kind that is not found is an error unless the
 // query is optional.
@@ -61,15 +49,15 @@ func (q Query) findSpaces(ctx context.Context) (r object.Resource, err error) {
 	return r, err
 }
 
-// serve notes how the kind of a query is served.
-func (k *kind) serve(q Query, r object.Resource) {
-	k.query, k.resource, k.state, k.err = q, r, kindKnown, nil
+// serve sets how the kind is served.
+func (k *kind) serve(r, namespaces object.Resource) {
+	k.resource, k.spacesOf, k.err = r, namespaces, nil
 }
 
-// missed notes why the kind is unknown.
+// missed sets why the kind is unknown.
 func (k *kind) missed(err error) {
 	if k.err = err; errors.Is(err, ErrNotServed) || k.unfit() {
-		k.state = kindAbsent
+		k.life = k.life.after(missing)
 	}
 }
 
@@ -84,14 +72,14 @@ func (k *kind) suits(err error) {
 func (k *kind) unfit() bool { return errors.Is(k.err, ErrUnfit) }
 
 // known reports whether the kind is known.
-func (k *kind) known() bool { return k.state == kindKnown }
+func (k *kind) known() bool { return k.life.known() }
 
 // wide reports whether the kind has no namespaces, as far as it is known.
 func (k *kind) wide() bool { return k.known() && !k.resource.Namespaced }
 
 // phase returns the phase of a query whose kind is not known.
 func (k *kind) phase() Phase {
-	if k.state == kindAbsent {
+	if k.life.missing() {
 		return Empty
 	}
 	return Incomplete
@@ -103,7 +91,7 @@ func (k *kind) status() Status {
 		Name: k.query.Name, Kind: k.query.Kind, Namespace: k.query.Namespace, Namespaces: k.query.Namespaces,
 		Optional: k.query.Optional, State: stream.Waiting, Since: k.since,
 	}
-	if k.state == kindAbsent && !k.unfit() {
+	if k.life.missing() && !k.unfit() {
 		st.State, st.Absent = stream.Missing, true
 	}
 	if k.err != nil {
@@ -111,3 +99,63 @@ func (k *kind) status() Status {
 	}
 	return st
 }
+
+// life is how far a query is. What a reader can take of it depends on its streams, too: see Phase.
+//
+//	seeking ──missing──▶ absent         seeking: its kind is not known
+//	   │                   │            absent:  there is certainly nothing to watch
+//	   └──────served───────┤            filling: it has streams, and no reader has taken a batch
+//	                       ▼            shown:   a reader has taken one
+//	          shown ◀─taken─ filling
+//	            └──untaken──▶
+//
+// A query that has closed has left its streams. It goes no further, and keeps what it knew: closed
+// is added to the state that it had.
+type life uint8
+
+const (
+	seeking life = iota
+	absent
+	filling
+	shown
+	closed life = 1 << 7
+)
+
+// event is what moves a query on.
+type event uint8
+
+const (
+	missing event = iota // certainly there is no such kind, or the query does not fit it
+	served               // the kind is known, and the streams are joined
+	taken                // a reader has taken a batch
+	untaken              // the batches were taken back
+	closing
+)
+
+// after returns the life after an event. What the drawing lacks changes nothing: a kind that is
+// certainly absent stays so in an outage.
+func (l life) after(e event) life {
+	switch {
+	case l.over():
+	case e == closing:
+		return l | closed
+	case e == missing && l == seeking:
+		return absent
+	case e == served && l < filling:
+		return filling
+	case e == taken && l == filling:
+		return shown
+	case e == untaken && l == shown:
+		return filling
+	}
+	return l
+}
+
+// over reports whether the query has closed.
+func (l life) over() bool { return l&closed != 0 }
+
+// known reports whether the kind is known.
+func (l life) known() bool { return l&^closed >= filling }
+
+// missing reports whether there is certainly nothing to watch.
+func (l life) missing() bool { return l&^closed == absent }

@@ -6,11 +6,15 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/stream"
 )
 
-// lateness is what a query waits for: streams that are to be as new as what the reader has had. The
-// lock of the query guards it.
+// Streams that are to show objects in place of others have to be as new as what was shown (G5). A
+// stream may be late though its list is in: another reader may have had it for long. The server is
+// asked on its behalf.
+
+// lateness is what a query waits for. The lock of the query guards it.
 type lateness struct {
 	// waiting are the streams that have not reached untilRV.
 	waiting []*stream.Listener
@@ -35,37 +39,93 @@ func (u *union) await(late []*stream.Listener, at position) (more bool) {
 	return more
 }
 
-// Tend has streams take over that have come, if no reader does it in its turn.
-func (u *union) Tend() {
-	u.mu.Lock()
-	ready, turned := u.mayTurn(), false
-	var left []*stream.Listener
-	if ready && !u.taken {
-		left, turned = u.takeOver(u.resource), true
+// canSwitch reports whether the streams of the kind as it is served now can take over: each has its
+// list, and has passed what the others have shown. Called with mu held.
+func (u *union) canSwitch() bool {
+	if u.next == nil || !u.next.settled(u.query.Optional) {
+		return false
 	}
-	turned = turned || ready && !u.caughtUp
-	u.caughtUp = u.caughtUp || ready
+	at := u.now.position()
+	late := u.next.behind(at)
+	u.await(late, at)
+	return late == nil
+}
+
+// switchOver has them take over. The next batch has all objects. It returns the listeners of the
+// others. If the kind is another stored resource, versions do not compare. Called with mu held.
+func (u *union) switchOver() (left []*stream.Listener) {
+	left = u.now.listeners()
+	if len(u.now.parts) > 0 && u.now.resource.Storage != u.next.resource.Storage {
+		u.next.breaks |= NewHistory
+	}
+	u.now, u.next = u.next, nil
+	u.to(served)
+	return left
+}
+
+// tend has streams take over, if no reader does it in its turn.
+func (u *union) tend() {
+	u.mu.Lock()
+	can, switched := u.canSwitch(), false
+	var left []*stream.Listener
+	if can && u.life < shown {
+		left, switched = u.switchOver(), true
+	}
+	switched = switched || can && !u.caughtUp
+	u.caughtUp = u.caughtUp || can
 	u.mu.Unlock()
 	closeAll(left)
-	if turned {
+	if switched {
 		u.wake()
 	}
 }
 
-// mayTurn reports whether the parts that come may take over: each has its list, and has passed
-// what those before have shown (G5). A stream may be late though its list is in: another reader
-// may have had it for long. Called with mu held.
-func (u *union) mayTurn() bool {
-	if !u.moving.Load() {
+// Attend has streams take over that can, if no reader does it in its turn.
+func (u *union) Attend() (all []Task) {
+	u.tend()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, l := range u.waiting {
+		all = append(all, lateStream{u, l})
+	}
+	if u.err != nil || u.latest().misplaced() {
+		all = append(all, unresolved{u, &u.host})
+	}
+	return all
+}
+
+// CanFollow reports whether a query can be shown, so that nothing of former is taken back; nil:
+// there is none under its name. It waits for streams that are late, and has the server asked on
+// their behalf. It also waits for a right to come back that the query lacks, and that former had:
+// objects that are shown do not go away by a refusal that may pass (G8).
+func CanFollow(q, former Running) bool {
+	u := unionOf(q)
+	if u.Phase() < Complete || !u.passed(u.host.Past.of(u.query.Name, u.current().resource.Storage)) {
 		return false
 	}
-	coming := u.coming()
-	if slices.ContainsFunc(coming, func(p *part) bool { return !p.settled(u.query.Optional) }) {
+	if s, ok := former.(*source); ok && !s.foresees(q) {
 		return false
 	}
-	at := u.newest()
-	late := u.behind(coming, at)
-	u.await(late, at)
+	return former == nil || !u.current().lacks(unionOf(former).current())
+}
+
+// unionOf returns the union that makes a query. Queries with Refs have none, and do not change.
+func unionOf(q Running) *union {
+	if s, ok := q.(*source); ok {
+		return unionOf(s.Running)
+	}
+	return q.(*union)
+}
+
+// passed reports whether all streams have reached a version of the same resource.
+func (u *union) passed(at position) bool {
+	u.mu.Lock()
+	late := u.now.behind(at)
+	more := u.await(late, at)
+	u.mu.Unlock()
+	if more {
+		u.host.Attend()
+	}
 	return late == nil
 }
 
@@ -78,24 +138,21 @@ type lateStream struct {
 // catchUpAfter is how long a late stream may take by itself. Most are late for a moment only.
 const catchUpAfter = 100 * time.Millisecond
 
-// Patience is how long the stream may take by itself. For one that does not count yet it doubles
+// Patience is how long the stream may take by itself. For one that is not shown yet it doubles
 // each time: if what is shown is newer again each time, the server is not asked more and more. A
 // bookmark helps, too.
 func (l lateStream) Patience() time.Duration {
 	u := l.union
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for _, p := range u.parts {
-		if p.listener == l.stream && (u.awaited.Load() || p.standing == partComes) {
-			return catchUpAfter << min(p.helped, 7)
-		}
+	if p := u.latest().part(l.stream); p != nil && (u.next != nil || u.waits()) {
+		return catchUpAfter << min(p.helped, 7)
 	}
 	return catchUpAfter
 }
 
-// CatchUp asks the server on behalf of the stream, if something still waits for it. It returns
-// false if that failed.
-func (l lateStream) CatchUp(ctx context.Context) (ok bool) {
+// Do asks the server on behalf of the stream, if something still waits for it.
+func (l lateStream) Do(ctx context.Context) (ok bool) {
 	u := l.union
 	u.mu.Lock()
 	waits, until, deletion := slices.Contains(u.waiting, l.stream), u.untilRV, u.deletion
@@ -114,41 +171,30 @@ func (l lateStream) CatchUp(ctx context.Context) (ok bool) {
 	return true
 }
 
-// goesBack notes that the server's newest state is older than what an object waits for: the
+// goesBack takes in that the server's newest state is older than what an object waits for: the
 // cluster was restored from a backup. The stream has not noticed if it is new: the kind is served
-// in another version, say, and the former stream has shown what the backup lacks. So the batch
-// that has it first has all objects, and does not compare them with those shown. A successor's
-// first batch does not either.
+// in another version, say. It returns false if what the stream has is not compared with what is
+// shown: whoever has it first has all objects.
 func (u *union) goesBack(l *stream.Listener) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	i := slices.IndexFunc(u.parts, func(p *part) bool { return p.listener == l && p.standing != partLeaves })
-	switch {
-	case u.awaited.Load() || i < 0:
+	s := u.latest()
+	if u.waits() || s.part(l) == nil {
 		return false
-	case u.parts[i].standing == partComes:
-		u.parts[i].wentBack = true
-	default:
-		u.regroup, u.newHistory = true, true
 	}
+	s.taken, s.breaks = false, s.breaks|NewHistory
 	return true
 }
 
-func (u *union) Late() (all []Late) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, l := range u.waiting {
-		all = append(all, lateStream{u, l})
-	}
-	return all
-}
-
-// reached notes that a late stream has reached the version that an object waits for.
+// reached takes in that a late stream has reached the version that an object waits for.
 func (u *union) reached(l *stream.Listener, rv string, deletion int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for _, p := range u.parts {
-		if p.listener == l {
+	for _, s := range []*streams{u.now, u.next} {
+		if s == nil {
+			continue
+		}
+		if p := s.part(l); p != nil {
 			p.caughtRV, p.caught = rv, max(p.caught, deletion)
 			p.helped++
 		}
@@ -159,54 +205,48 @@ func (u *union) reached(l *stream.Listener, rv string, deletion int64) {
 	}
 }
 
-// position returns the newest version that the query shows, and of what: that of the newest
-// event, bookmark, list, or own write that a stream has.
-func (u *union) position() (at position) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.newest()
+// Past is how new what a reader has had under each name of a query is. A query that takes the
+// name, at once or later, has to be as new: nothing that was shown is taken back (G5). The zero
+// value is empty.
+type Past struct {
+	mu  lockorder.Mutex[lockorder.Past]
+	had map[pastKey]position // bounded by the names and the resources that were ever watched
 }
 
-// newest is position, called with mu held.
-func (u *union) newest() (at position) {
-	if !u.known() {
-		return at
+// pastKey is a query's name and a stored resource: versions compare within one.
+type pastKey struct{ name, storage string }
+
+// note adds how new what the reader has is now. With newHistory versions from before do not
+// compare.
+func (p *Past) note(name string, at position, newHistory bool) {
+	if at.storage == "" {
+		return
 	}
-	at.storage = u.resource.Storage
-	for _, p := range u.counting() {
-		if p.listener.Storage() == at.storage {
-			rv, deletion := p.listener.Newest()
-			at.rv, at.deletion = coherence.Newest(at.rv, rv), max(at.deletion, deletion)
-		}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.had == nil {
+		p.had = make(map[pastKey]position)
 	}
+	key := pastKey{name, at.storage}
+	if !newHistory {
+		old := p.had[key]
+		at.rv, at.deletion = coherence.Newest(at.rv, old.rv), max(at.deletion, old.deletion)
+	}
+	p.had[key] = at
+}
+
+// of returns what was noted of a name and a resource.
+func (p *Past) of(name, storage string) position {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := p.had[pastKey{name, storage}]
+	at.storage = storage
 	return at
 }
 
-// passed reports whether all streams have reached a version of the same resource. Those that have
-// not are late: the server is asked on their behalf.
-func (u *union) passed(at position) bool {
-	u.mu.Lock()
-	late := u.behind(u.counting(), at)
-	more := u.await(late, at)
-	u.mu.Unlock()
-	if more {
-		u.host.Attend()
-	}
-	return late == nil
-}
-
-// behind returns the streams of some parts that have not reached a version. A stream that is as
-// new as the server counts, whatever its version: the server may have been restored. It has to be
-// that new if a deletion that was shown has no version. Called with mu held.
-func (u *union) behind(parts []*part, at position) (late []*stream.Listener) {
-	if !u.known() || u.resource.Storage != at.storage {
-		return nil
-	}
-	for _, p := range parts {
-		older := coherence.Newer(at.rv, p.listener.State().PositionRV) && coherence.Newer(at.rv, p.caughtRV)
-		if p.ready() && (older || at.deletion > p.caught) {
-			late = append(late, p.listener)
-		}
-	}
-	return late
+// Forget forgets everything: nothing of it was shown.
+func (p *Past) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.had = nil
 }

@@ -1,10 +1,15 @@
 package query
 
 import (
+	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/kates-go/kates/coherence"
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -133,7 +138,7 @@ func (r *references) join(ref *reference) {
 		return // the streams have ended
 	}
 	r.mu.Lock()
-	wanted := !r.closed && r.named[ref.key] == ref && r.serving == serving && ref.watch == nil
+	wanted := !r.life.over() && r.named[ref.key] == ref && r.serving == serving && ref.watch == nil
 	if wanted {
 		ref.watch = watch
 	}
@@ -149,4 +154,126 @@ func (r *references) join(ref *reference) {
 		r.host.Streams.Logger().Info("each object that is referred to has a watch of its own: a query without Refs may cost less",
 			"query", q.Name, "objects", manyRefs)
 	}
+}
+
+// fresh are the references whose streams may have changes. A stream notes each change here at
+// once, whether it is worth a signal or not, so the reader need not ask the other streams.
+type fresh struct {
+	mu  lockorder.Mutex[lockorder.FreshReference] // taken with a stream's lock held, see Noted
+	all map[*reference]bool
+}
+
+func (f *fresh) note(ref *reference) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ref.gone {
+		return
+	}
+	if f.all == nil {
+		f.all = make(map[*reference]bool)
+	}
+	f.all[ref] = true
+}
+
+// forget removes a reference for good.
+func (f *fresh) forget(ref *reference) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ref.gone = true
+	delete(f.all, ref)
+}
+
+func (f *fresh) take() map[*reference]bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := f.all
+	f.all = nil
+	return all
+}
+
+// now returns the references, and keeps them.
+func (f *fresh) now() []*reference {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Collect(maps.Keys(f.all))
+}
+
+// When a kind is served in another version, each object that is named gets another watch. Another
+// reader may have had that watch for long, and it may be behind what was shown. So nothing is
+// taken from it before it has passed what the former one had (G5).
+
+// floorFor returns how new the next watch of an object has to be, that of a resource. Versions
+// compare within one stored resource. Called with the lock of the query held.
+func (ref *reference) floorFor(r object.Resource) position {
+	floor := ref.floor
+	if floor.storage != r.Storage {
+		floor = position{storage: r.Storage}
+	}
+	if ref.watch != nil && ref.watch.Storage() == r.Storage {
+		rv, deletion := ref.watch.Newest()
+		floor.rv, floor.deletion = coherence.Newest(floor.rv, rv), max(floor.deletion, deletion)
+	}
+	return floor
+}
+
+// behind reports whether what watches an object may be older than what the reader has had. Called
+// with mu held.
+func (r *references) behind(ref *reference) bool {
+	if ref.watch == nil {
+		return false
+	}
+	st := ref.watch.State()
+	return st.Ready() && (ref.floor.deletion > 0 || coherence.Newer(ref.floor.rv, st.PositionRV))
+}
+
+func (r *references) isBehind(ref *reference) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.behind(ref)
+}
+
+// lateReference is an object that is named, whose watch is late.
+type lateReference struct {
+	of  *references
+	ref *reference
+}
+
+func (lateReference) Patience() time.Duration { return catchUpAfter }
+
+func (l lateReference) Do(ctx context.Context) (ok bool) {
+	r := l.of
+	r.mu.Lock()
+	behind, floor, watch := r.behind(l.ref), l.ref.floor, l.ref.watch
+	r.mu.Unlock()
+	if behind {
+		backTo, err := catchUp(ctx, watch, floor)
+		if err != nil {
+			return false
+		}
+		if backTo != "" {
+			watch.WentBack(backTo)
+		}
+		r.mu.Lock()
+		if l.ref.floor == floor {
+			l.ref.floor = position{}
+			r.breaks |= when(backTo != "", NewHistory)
+		}
+		r.mu.Unlock()
+	}
+	r.fresh.note(l.ref) // a bookmark may have moved it on, of which nobody is told
+	return true
+}
+
+// catchUp asks the server on behalf of a stream that has to be as new as something that was shown.
+// It returns the version of the server's list if that is older: the server's history went back.
+func catchUp(ctx context.Context, l *stream.Listener, at position) (backTo string, err error) {
+	to := at.rv
+	if at.deletion > 0 {
+		to = "" // the present
+	}
+	listRV, err := l.CatchUp(ctx, to)
+	if err == nil && coherence.Comparable(listRV) && coherence.Newer(at.rv, listRV) {
+		backTo = listRV
+	}
+	return backTo, err
 }

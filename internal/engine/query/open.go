@@ -36,14 +36,36 @@ func FindAll(ctx context.Context, queries []Query) ([]Found, error) {
 	return all, nil
 }
 
-// Open starts one query. It sends no request. After an error nothing runs.
-func Open(ctx context.Context, h Host, f Found) (Running, error) {
-	r := newReplaceable(h, f.kind)
-	if err := r.Connect(ctx); err != nil {
-		r.Close()
+// Open starts one query. former is the one whose place it is to take; nil: none. It sends no
+// request. After an error nothing runs.
+func Open(h Host, f Found, former Running) (Running, error) {
+	u := newUnion(h, f.kind)
+	u.heir = former != nil
+	if _, names := former.(*source); names {
+		u.wake = h.Follow // the names are read before there is news
+	}
+	if err := u.connect(); err != nil {
+		u.Close()
 		return nil, err
 	}
-	return r, nil
+	return u, nil
+}
+
+// Succeed returns the query that has the place of former from now on. first is the batch of next
+// that was taken, if one was: took reports whether the query has it.
+func Succeed(former, next Running, first Batch) (q Running, took bool) {
+	s, names := former.(*source)
+	if !names {
+		return next, false
+	}
+	now := &source{next, s.reading}
+	s.of.Store(now)
+	if first.OK() {
+		first.ComesAfter(former, next)
+		first.Breaks |= s.first.Breaks // the reader has not taken that
+		s.first = first
+	}
+	return now, first.OK()
 }
 
 // References are the connections between queries: the objects of some name those of others.
@@ -51,6 +73,31 @@ type References struct{ all []*references }
 
 // Any reports whether there are any.
 func (r References) Any() bool { return len(r.all) > 0 }
+
+// Rank is the length of the longest chain of names that leads to a query. Lower ranks are taken
+// first.
+func Rank(q Running) int {
+	switch q := q.(type) {
+	case *references:
+		return q.rank
+	case *source:
+		return Rank(q.Running)
+	}
+	return 0
+}
+
+// Connect joins the streams of a query that Prepare has made. It is called once.
+func Connect(q Running) error {
+	switch q := q.(type) {
+	case *references:
+		q.connect()
+	case *source:
+		return Connect(q.Running)
+	case *union:
+		return q.connect()
+	}
+	return nil
+}
 
 // Know finds out which names are known. It belongs to the reader's turn, and follows each take.
 func (r References) Know() {
@@ -72,7 +119,7 @@ func Prepare(ctx context.Context, h Host, queries []Query) ([]Running, Reference
 		}
 		at[q.Name] = i
 		if q.Refs == nil {
-			all[i] = newReplaceable(h, k)
+			all[i] = newUnion(h, k)
 			continue
 		}
 		r := newReferences(h, k)
@@ -103,7 +150,7 @@ func (r *references) link(all []Running, at map[string]int) error {
 			all[i] = from
 		}
 		from.to = append(from.to, naming{to: r, names: ref.Names})
-		r.from = append(r.from, from)
+		r.from = append(r.from, from.reading)
 	}
 	return nil
 }
@@ -114,8 +161,8 @@ func (r References) order() error {
 		done := true
 		for _, to := range r.all {
 			for _, from := range to.from {
-				if to.rank <= from.Rank() {
-					to.rank, done = from.Rank()+1, false
+				if rank := Rank(from.of.Load()); to.rank <= rank {
+					to.rank, done = rank+1, false
 				}
 			}
 		}

@@ -28,7 +28,7 @@ var ErrRefsAtRunTime = errors.New("queries with Refs are not added, removed or r
 // references is a query with Refs. It has one stream for each named object.
 type references struct {
 	host  Host
-	from  []*source // the queries whose objects name these
+	from  []*reading // of the queries whose objects name these
 	rank  int
 	known atomic.Bool // the names in all objects have been read
 
@@ -37,23 +37,14 @@ type references struct {
 	names
 	serving int // how often the kind was served in another way
 	warned  bool
-	closed  bool
 	breaks  Breaks // of the next batch
-
-	fixed
 }
 
 func newReferences(h Host, k kind) *references {
 	return &references{host: h, kind: k, names: names{named: make(map[object.Key]*reference)}}
 }
 
-func (r *references) Query() Query {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.query
-}
-
-func (r *references) Rank() int { return r.rank }
+func (r *references) Query() Query { return r.query }
 
 // now returns the streams, and how the kind is served.
 func (r *references) now() (all []*stream.Listener, k kind) {
@@ -88,15 +79,18 @@ func (r *references) ready(l *stream.Listener, optional bool) bool {
 	return st.Ready() || st.Gone || (optional || r.host.Ready.Load()) && st.First >= stream.Refused
 }
 
-func (r *references) News() bool {
+func (r *references) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, ref := range r.fresh.now() {
-		if ref.by > 0 && ref.watch != nil && ref.watch.State().News && !r.behind(ref) {
-			return true
-		}
+	fresh := r.fresh.now()
+	news := func(ref *reference) bool {
+		return ref.by > 0 && ref.watch != nil && ref.watch.State().News && !r.behind(ref)
 	}
-	return len(r.dropped) > 0
+	return State{
+		News:   len(r.dropped) > 0 || slices.ContainsFunc(fresh, news),
+		AtRest: r.known.Load() && len(r.dropped) == 0 && len(fresh) == 0,
+		Waits:  Waits{Named: len(r.named)},
+	}
 }
 
 // Take takes the changes of named objects.
@@ -116,7 +110,7 @@ func (r *references) Take(bool) Batch {
 		}
 	}
 	// one object that is not found says nothing about the kind
-	out := Batch{Extent: Some, Absent: r.state == kindAbsent, Breaks: r.breaks}
+	out := Batch{Extent: Some, Absent: r.life.missing(), Breaks: r.breaks}
 	r.breaks = 0
 	r.mu.Unlock()
 	now := make(map[object.Key]object.Object, len(fresh)+len(dropped))
@@ -144,12 +138,6 @@ func (r *references) Take(bool) Batch {
 		out.Changes = append(out.Changes, audience.Change{Key: key, Object: o})
 	}
 	return out
-}
-
-func (r *references) AtRest() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.known.Load() && len(r.dropped) == 0 && len(r.fresh.now()) == 0
 }
 
 func (r *references) Untake() {
@@ -195,38 +183,30 @@ func (r *references) Status() Status {
 	return st
 }
 
-func (r *references) Connect(ctx context.Context) error {
-	_, k := r.now()
-	if k.err == nil {
-		r.serveAs(k.resource)
+func (r *references) connect() {
+	if r.err == nil {
+		r.serveAs(r.resource)
 	}
-	return nil
 }
 
-func (r *references) Wanted() Query { return r.Query() }
-
-func (r *references) Succeed(context.Context, Found) (*Successor, error) {
-	return nil, r.Query().Error(ErrRefsAtRunTime)
+func (r *references) Attend() (all []Task) {
+	watches, k := r.now()
+	misplaced := func(l *stream.Listener) bool { return l.State().Misplaced }
+	if k.err != nil || slices.ContainsFunc(watches, misplaced) {
+		all = append(all, unresolved{r, &r.host})
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, ref := range r.named {
+		if r.behind(ref) {
+			all = append(all, lateReference{r, ref})
+		}
+	}
+	return all
 }
 
-// fixed is the part of a query that is not replaced: it has no successor.
-type fixed struct{}
-
-func (fixed) Await(*Successor) (end func()) { return func() {} }
-func (fixed) Settled() bool                 { return false }
-func (fixed) Fresh() bool                   { return true }
-func (fixed) Try() bool                     { return false }
-func (fixed) Untry()                        {}
-func (fixed) Switch() (end func())          { return func() {} }
-
-func (r *references) Unresolved() bool {
-	all, k := r.now()
-	return k.err != nil || slices.ContainsFunc(all, func(l *stream.Listener) bool {
-		return l.State().Misplaced
-	})
-}
-
-func (r *references) Resolve(ctx context.Context) {
+// resolve finds out how the kind is served now, and joins the streams.
+func (r *references) resolve(ctx context.Context) {
 	_, k := r.now()
 	resource, err := k.query.Resolve(ctx)
 	switch {
@@ -247,7 +227,8 @@ func (r *references) serveAs(resource object.Resource) {
 	if r.wide() == resource.Namespaced {
 		r.known.Store(false) // the names are read again
 	}
-	r.serve(r.query, resource)
+	r.serve(resource, object.Resource{})
+	r.life = r.life.after(served)
 	r.serving++
 	refs, old := make([]*reference, 0, len(r.named)), r.watches()
 	for _, ref := range r.named {
@@ -264,17 +245,9 @@ func (r *references) serveAs(resource object.Resource) {
 	r.host.Wake()
 }
 
-func (r *references) Tend() {}
-
-func (r *references) Waits() Waits {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return Waits{Named: len(r.named)}
-}
-
 func (r *references) Close() {
 	r.mu.Lock()
-	r.closed = true
+	r.life = r.life.after(closing)
 	all := r.watches()
 	r.mu.Unlock()
 	closeAll(all)
@@ -294,7 +267,7 @@ func (r *references) know() {
 		return
 	}
 	wide := r.isWide()
-	r.known.Store(!slices.ContainsFunc(r.from, func(s *source) bool { return !s.names(r, wide) && s.Phase() != Empty }))
+	r.known.Store(!slices.ContainsFunc(r.from, func(s *reading) bool { return !s.readFor(r, wide) && s.of.Load().Phase() != Empty }))
 }
 
 // patience returns how long an object may still wait for one that it names; 0 if it need not wait.
@@ -304,7 +277,7 @@ func (r *references) patience(key object.Key, wide bool) time.Duration {
 	ref, k := *r.named[key], r.kind
 	r.mu.Unlock()
 	switch {
-	case ref.watch != nil && r.ready(ref.watch, k.query.Optional), ref.watch == nil && k.state == kindAbsent:
+	case ref.watch != nil && r.ready(ref.watch, k.query.Optional), ref.watch == nil && k.life.missing():
 		return 0
 	case ref.watch == nil && k.known() && k.wide() == wide && nowhere(key, wide):
 		return 0

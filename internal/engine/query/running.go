@@ -13,10 +13,10 @@ import (
 // Running is a [Query] that runs: one set of objects, made of one or several streams. Nobody above
 // sees the streams.
 //
-// Take and Untake belong to one goroutine at a time, the reader's turn. So do others that say so.
-// The rest is safe for concurrent use, and changes nothing that a reader sees.
+// Take and Untake belong to one goroutine at a time, the reader's turn. The rest is safe for
+// concurrent use, and changes nothing that a reader sees.
 type Running interface {
-	// Query returns the query as it is now.
+	// Query returns the query.
 	Query() Query
 
 	// Take returns what has changed since the last batch. present: the reader has a snapshot of the
@@ -24,82 +24,69 @@ type Running interface {
 	Take(present bool) Batch
 	// Untake takes a first batch back: the next batch has all objects.
 	Untake()
-	// AtRest reports whether the next batch changes nothing, unless [Host.Noted] is called before.
-	// It belongs to the reader's turn, after Take.
-	AtRest() bool
+
 	// Phase says what a reader can take.
 	Phase() Phase
-	// News reports whether there is a change that is worth a signal.
-	News() bool
+	// State says what a reader may find.
+	State() State
+	// Status is for humans.
+	Status() Status
 	// Get returns the state of an object that its stream shows, nil if it shows none.
 	Get(key object.Key) object.Object
 	// Each calls f with the objects in a namespace ("" for all). It calls f without locks.
 	Each(namespace string, f func(object.Key, object.Object))
-	// Status is for humans.
-	Status() Status
-
-	// Connect joins the streams, once the kind is known. It is called once.
-	Connect(ctx context.Context) error
-
-	// Succeed starts another query beside this one. Nobody sees it before Switch. It sends no
-	// request.
-	Succeed(ctx context.Context, q Found) (*Successor, error)
-	// Await makes it the successor of this query; nil: there is none any more. From now on Status
-	// is the successor's. end closes the former successor; it is called without locks.
-	Await(s *Successor) (end func())
-	// Wanted returns the successor's query, or, without one, this query.
-	Wanted() Query
-	// Fresh reports whether a query that was added is as new as what the reader has had under its
-	// name. If not, the server is asked.
-	Fresh() bool
-	// Settled reports whether the successor can be shown, as far as that is known without the
-	// reader's turn.
-	Settled() bool
-	// Try takes the successor's first batch, if it can be shown. Either Switch or Untry follows.
-	// Both belong to the reader's turn.
-	Try() bool
-	Untry()
-	// Switch replaces the query by its successor. The next batch has all objects. It belongs to
-	// the reader's turn, unless nothing of the query was shown yet. end closes the old query; it
-	// is called without locks.
-	Switch() (end func())
-
-	// Unresolved reports whether the kind is unknown, or no longer served as before.
-	Unresolved() bool
-	// Resolve finds out how the kind is served now, and joins its streams.
-	Resolve(ctx context.Context)
-	// Tend does what is due without a reader.
-	Tend()
-	// Rank is the length of the longest chain of names that leads to the query. Lower ranks are
-	// taken first.
-	Rank() int
-	// Late returns the streams that objects wait for, or that have to be as new as what was shown.
-	Late() []Late
-
 	// Listeners returns the listeners of all streams.
 	Listeners() []*stream.Listener
-	// Waits says what waits in the query.
-	Waits() Waits
+
+	// Attend does what is due without a reader, and returns what takes time.
+	Attend() []Task
 	// Close leaves all streams.
 	Close()
 }
 
-// Late is a stream of a query that is late. Values compare.
-type Late interface {
-	// Patience is how long the stream may take by itself.
+// Task is something that takes time: to help a stream that is late, or to look for a kind. Values
+// compare.
+type Task interface {
+	// Patience is after what time the task is done.
 	Patience() time.Duration
-	// CatchUp asks the server on behalf of the stream, if something still waits for it. It returns
-	// false if that failed.
-	CatchUp(ctx context.Context) (ok bool)
+	// Do asks the server, if it is still due. It returns false if that failed.
+	Do(ctx context.Context) (ok bool)
+}
+
+// unresolved is a query whose kind is not known, or no longer served as before.
+type unresolved struct {
+	query Running
+	host  *Host
+}
+
+func (t unresolved) Patience() time.Duration { return t.host.Streams.Config().KindPoll }
+
+func (t unresolved) Do(ctx context.Context) (ok bool) {
+	Resolve(ctx, t.query)
+	t.host.Follow()
+	return true
+}
+
+// Resolve finds out how the kind of a query is served now, and joins its streams.
+func Resolve(ctx context.Context, q Running) {
+	switch q := q.(type) {
+	case *source:
+		Resolve(ctx, q.Running)
+	case *references:
+		q.resolve(ctx)
+	case *union:
+		q.resolve(ctx)
+	}
 }
 
 // Naming is a [Running] whose objects name those of others.
 type Naming interface {
 	Running
 	// Follow reads the names in objects as they come, so that the named objects are watched at
-	// once. It keeps the changes for the next Take. It returns how long objects may still wait for
-	// those that they name, 0 if none waits. It belongs to the reader's turn.
-	Follow(present bool) (patience time.Duration)
+	// once. It keeps the changes for the next Take. next is a query that is to take the place of
+	// this one; nil: there is none. Follow returns how long objects may still wait for those that
+	// they name, 0 if none waits. It belongs to the reader's turn.
+	Follow(present bool, next Running) (patience time.Duration)
 }
 
 // Phase says what a reader can take of a query.
@@ -118,6 +105,16 @@ const (
 	Empty
 )
 
+// State says what a reader may find in a query.
+type State struct {
+	// News: there is a change that is worth a signal.
+	News bool
+	// AtRest: the next batch changes nothing, unless [Host.Noted] is called before. It is valid in
+	// the reader's turn, after Take.
+	AtRest bool
+	Waits
+}
+
 // Waits is what waits in a query. All is zero when its servers are quiet and it has been read.
 type Waits struct {
 	// Held is the number of objects whose newest state may not be shown yet.
@@ -135,13 +132,13 @@ type Host struct {
 	PerKey bool
 	// QuietOwn: own writes do not signal.
 	QuietOwn bool
-	// Wake says that there may be news. Attend says that Tend may have something to do, or that a
-	// stream is late, or a kind unknown. Follow says that names may have to be read. They are called
-	// without locks, by any goroutine, and must not block.
+	// Wake says that there may be news. Attend says that Running.Attend may have something to do.
+	// Follow says that names may have to be read. They are called without locks, by any goroutine,
+	// and must not block.
 	Wake, Attend, Follow func()
 	// Noted says that the next batch may have something, worth a signal or not. A stream calls it
-	// at that very moment, with its lock held. Whoever calls Wake or Follow need not call it:
-	// Wake does, and Follow comes to Wake.
+	// at that very moment, with its lock held. Whoever calls Wake or Follow need not call Noted:
+	// Wake calls it, and so does Follow in the end.
 	Noted func()
 	// Ready is whether the first snapshot is complete.
 	Ready *atomic.Bool

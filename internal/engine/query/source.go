@@ -24,6 +24,12 @@ import (
 // All of it belongs to the reader's turn, but kept and held.
 type source struct {
 	Running
+	*reading
+}
+
+// reading is what a source has read. A query that takes the place of another one goes on with it.
+type reading struct {
+	of   atomic.Pointer[source] // the query that is shown
 	host Host
 	to   []naming
 	// released are the objects that the reader has, or will have with the next batch; waiting are
@@ -33,13 +39,20 @@ type source struct {
 	taken    bool   // the names in all objects have been read
 	absent   bool   // the query is optional, and its kind is gone
 	breaks   Breaks // of the batches of waiting objects
-	// next is what Follow has taken in advance. kept: it has a change that is worth a signal.
-	next Batch
-	kept atomic.Bool
-	held atomic.Int64 // how many objects wait
+	// first is the first batch of a query that takes the place of another one, and next what Follow
+	// has taken in advance.
+	first, next Batch
+	pending     pending
 	// unread: what was logged of objects whose names cannot be read
 	unread map[object.Key]string
 	coming coming
+}
+
+// pending is what a source has taken that the reader does not have.
+type pending struct {
+	news atomic.Bool  // a change that is worth a signal
+	any  atomic.Bool  // a change
+	held atomic.Int64 // how many objects wait
 }
 
 // naming is one way in which objects name those of another query.
@@ -58,15 +71,23 @@ type nameable struct {
 }
 
 func newSource(h Host, q Running) *source {
-	s := &source{Running: q, host: h, released: make(map[object.Key]nameable)}
+	s := &source{q, &reading{host: h, released: make(map[object.Key]nameable)}}
+	s.of.Store(s)
 	s.waiting.perKey = h.PerKey
-	if r, ok := q.(*replaceable); ok {
-		r.wakeBy(h.Follow) // the names are read before there is news
+	if u, ok := q.(*union); ok {
+		u.wake = h.Follow // the names are read before there is news
 	}
 	return s
 }
 
-func (s *source) News() bool { return s.kept.Load() || s.Running.News() }
+// State: at rest, no object waits. Those that do may come with time alone.
+func (s *source) State() State {
+	st, held := s.Running.State(), int(s.pending.held.Load())
+	st.News = st.News || s.pending.news.Load()
+	st.AtRest = st.AtRest && held == 0 && !s.pending.any.Load()
+	st.Held += held
+	return st
+}
 
 func (s *source) Take(present bool) Batch {
 	if !s.read(present) && !present {
@@ -74,29 +95,20 @@ func (s *source) Take(present bool) Batch {
 	}
 	b := s.next
 	s.next = Batch{}
-	s.kept.Store(false)
+	s.pending.any.Store(false)
+	s.pending.news.Store(false)
 	return b
 }
 
 func (s *source) Untake() {
-	s.next = Batch{}
+	s.first, s.next = Batch{}, Batch{}
+	s.pending.any.Store(false)
 	s.Running.Untake()
 }
 
-// AtRest: no object waits. Those that do may come with time alone.
-func (s *source) AtRest() bool {
-	return s.Running.AtRest() && len(s.waiting.keys) == 0 && !s.next.OK()
-}
-
-func (s *source) Waits() Waits {
-	w := s.Running.Waits()
-	w.Held += int(s.held.Load())
-	return w
-}
-
-func (s *source) Follow(present bool) (patience time.Duration) {
+func (s *source) Follow(present bool, next Running) (patience time.Duration) {
 	s.read(present)
-	patience = s.foresee()
+	patience = s.foresee(next)
 	for _, w := range s.waiting.keys {
 		if left := max(1, s.patience(w)); patience == 0 || left < patience {
 			patience = left
@@ -108,24 +120,31 @@ func (s *source) Follow(present bool) (patience time.Duration) {
 // read takes the changes, and adds to the next batch those that need not wait. It returns false if
 // there is nothing yet that may be shown.
 func (s *source) read(present bool) bool {
-	news := s.News()
+	news := s.State().News
 	s.rescope()
-	b := s.Running.Take(present)
+	var b Batch
+	if first := s.first; first.OK() {
+		s.first = Batch{}
+		b, news = TakeMore(s.Running, first), true
+	} else {
+		b = s.Running.Take(present)
+	}
 	s.next = s.next.then(s.hold(b, news))
+	s.pending.any.Store(s.next.OK())
 	if b.Breaks.Has(Anew) {
-		s.forgetComing(s.successor()) // they have come
+		s.forgetComing(nil) // they have come
 	}
 	return b.OK()
 }
 
 // releasedOf returns the object of a key that the reader has, or will have with the next batch.
-func (s *source) releasedOf(key object.Key) (object.Object, bool) {
+func (s *reading) releasedOf(key object.Key) (object.Object, bool) {
 	r, had := s.released[key]
 	return r.object, had
 }
 
 // hold holds objects back until it is known whether the objects that they name exist.
-func (s *source) hold(b Batch, news bool) Batch {
+func (s *reading) hold(b Batch, news bool) Batch {
 	if b.OK() {
 		s.taken, s.absent = true, b.Absent
 	}
@@ -158,9 +177,9 @@ func (s *source) hold(b Batch, news bool) Batch {
 		s.release(key, w)
 		return true
 	})
-	s.held.Store(int64(len(s.waiting.keys)))
+	s.pending.held.Store(int64(len(s.waiting.keys)))
 	if worth || b.Renews() && news {
-		s.kept.Store(true)
+		s.pending.news.Store(true)
 	}
 	if len(s.waiting.keys) == 0 {
 		s.breaks = 0
@@ -169,7 +188,7 @@ func (s *source) hold(b Batch, news bool) Batch {
 }
 
 // leave drops the keys that are gone, see Batch.Gone.
-func (s *source) leave(b Batch, there map[object.Key]bool) {
+func (s *reading) leave(b Batch, there map[object.Key]bool) {
 	for key, w := range s.waiting.keys {
 		if !there[key] && b.Gone(key) {
 			s.count(w, -1)
@@ -186,7 +205,7 @@ func (s *source) leave(b Batch, there map[object.Key]bool) {
 }
 
 // release notes that the next batch has an object.
-func (s *source) release(key object.Key, w nameable) {
+func (s *reading) release(key object.Key, w nameable) {
 	s.count(s.released[key], -1)
 	if w.object == nil {
 		delete(s.released, key)
@@ -198,7 +217,7 @@ func (s *source) release(key object.Key, w nameable) {
 
 // patience returns how long an object may still wait for those that it names; 0 if it need not
 // wait.
-func (s *source) patience(w nameable) (most time.Duration) {
+func (s *reading) patience(w nameable) (most time.Duration) {
 	for i, keys := range w.names {
 		for _, key := range keys {
 			most = max(most, s.to[i].to.patience(key, s.to[i].wide))
@@ -208,7 +227,7 @@ func (s *source) patience(w nameable) (most time.Duration) {
 }
 
 // count notes that an object names others, or, with -1, that it no longer does.
-func (s *source) count(w nameable, by int) {
+func (s *reading) count(w nameable, by int) {
 	for i, keys := range w.names {
 		for _, key := range keys {
 			s.to[i].to.count(key, by, 0)
@@ -216,15 +235,15 @@ func (s *source) count(w nameable, by int) {
 	}
 }
 
-// names reports whether the names of r's objects have been read, with the present scope of its
+// readFor reports whether the names of r's objects have been read, with the present scope of its
 // kind.
-func (s *source) names(r *references, wide bool) bool {
+func (s *reading) readFor(r *references, wide bool) bool {
 	return s.taken && !slices.ContainsFunc(s.to, func(n naming) bool { return n.to == r && n.wide != wide })
 }
 
 // rescope reads all names again if a named kind turns out to have another scope. The scope of a
 // kind that is not served is unknown.
-func (s *source) rescope() {
+func (s *reading) rescope() {
 	stale := false
 	for i := range s.to {
 		n := &s.to[i]
@@ -252,7 +271,7 @@ func (s *source) rescope() {
 
 // namesIn returns an object with the names in it. It calls the user's functions. If one fails, the
 // names from before count.
-func (s *source) namesIn(o object.Object, before [][]object.Key) nameable {
+func (s *reading) namesIn(o object.Object, before [][]object.Key) nameable {
 	all := nameable{o, make([][]object.Key, len(s.to))}
 	if o == nil {
 		return all
@@ -292,7 +311,7 @@ type failure struct {
 }
 
 // log logs failures, once for each version of an object.
-func (s *source) log(o object.Object, failures []failure) {
+func (s *reading) log(o object.Object, failures []failure) {
 	key := object.KeyOf(o)
 	if failures == nil {
 		delete(s.unread, key)
@@ -309,7 +328,7 @@ func (s *source) log(o object.Object, failures []failure) {
 	for _, f := range failures {
 		const what = "cannot read what an object refers to: " +
 			"it keeps the references of its last version that could be read"
-		details := []any{"query", s.Query().Name, "object", key.String(), "referred", f.of.Query().Name}
+		details := []any{"query", s.of.Load().Query().Name, "object", key.String(), "referred", f.of.Query().Name}
 		s.host.Streams.Logger().Error(f.err, what, append(details, guard.Attribute(f.err)...)...)
 	}
 }

@@ -12,44 +12,50 @@ import (
 // Take takes the changes of all streams as one batch. No two of them have one object, so nothing
 // has to be decided: the batch has what theirs have.
 func (u *union) Take(present bool) Batch {
-	u.mu.Lock() // read once: the flags belong to these parts
+	u.mu.Lock()
 	var left []*stream.Listener
-	if u.mayTurn() {
-		left = u.takeOver(u.resource)
+	if u.canSwitch() {
+		left = u.switchOver()
 	}
-	all, parts, spaces, known, optional := u.parts, u.counting(), u.spaces, u.known(), u.query.Optional
-	taken := u.taken
-	u.taken = true
-	regroup, newHistory := u.regroup, u.newHistory
-	u.regroup, u.newHistory, u.caughtUp = false, false, false
+	s, next, before, k := u.now, u.next, u.life, u.kind
+	renews, breaks := !s.taken, s.breaks
+	s.taken, s.breaks, u.caughtUp = true, 0, false
+	u.to(taken) // from now on the streams change in the reader's turn
 	u.mu.Unlock()
 	closeAll(left)
-	if !known {
+	if !k.known() {
 		return Batch{}
 	}
-	b := u.takeStreams(present, parts, spaces, regroup)
-	b.Breaks |= when(b.OK() && newHistory, NewHistory)
-	b.Absent = b.OK() && optional && gone(all)
+	b := u.takeStreams(present && before == shown, s, renews) // what is shown may be of an earlier query
+	if b.OK() {
+		b.Breaks |= breaks
+		b.Absent = k.query.Optional && len(s.parts) > 0 && s.gone() && (next == nil || next.gone())
+		u.host.Past.note(k.query.Name, s.position(), b.Breaks.Has(NewHistory))
+	}
+	u.finish(s, before, renews && !b.OK(), breaks, b.OK())
+	return b
+}
+
+// finish ends a take. renews: the next batch has all objects.
+func (u *union) finish(s *streams, before life, renews bool, breaks Breaks, ok bool) {
 	u.mu.Lock()
-	u.taken = taken || b.OK()
-	u.regroup, u.newHistory = u.regroup || regroup && !b.OK(), u.newHistory || newHistory && !b.OK()
+	if !ok {
+		s.taken, s.breaks = s.taken && !renews, s.breaks|breaks
+		if before == filling {
+			u.to(untaken)
+		}
+	}
 	u.waiting, u.untilRV, u.deletion = nil, "", 0
-	due := u.mayTurn()
-	u.caughtUp = u.caughtUp || due
+	can := u.canSwitch()
+	u.caughtUp = u.caughtUp || can
 	waits := u.waiting != nil
 	u.mu.Unlock()
 	if waits {
 		u.host.Attend()
 	}
-	if due {
+	if can {
 		u.wake()
 	}
-	return b
-}
-
-// gone reports whether the kind of a query is gone again.
-func gone(parts []*part) bool {
-	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p *part) bool { return !p.listener.State().Gone })
 }
 
 func (u *union) Untake() {
@@ -57,13 +63,15 @@ func (u *union) Untake() {
 	for _, l := range u.listeners() {
 		l.Untake()
 	}
-	u.within, u.taken = nil, false
+	u.within, u.now.taken = nil, false
+	u.to(untaken)
 	u.mu.Unlock()
 	u.host.Attend()
 }
 
 // takeStreams takes the changes of some streams. With whole it takes all objects.
-func (u *union) takeStreams(present bool, parts []*part, spaces *stream.Listener, whole bool) Batch {
+func (u *union) takeStreams(present bool, s *streams, whole bool) Batch {
+	parts, spaces := s.parts, s.spaces
 	if spaces == nil {
 		u.within = nil // all namespaces count now
 	} else {
@@ -136,15 +144,6 @@ func allBut(parts []*part, within map[string]bool) func(object.Key) bool {
 	return func(key object.Key) bool {
 		return covering(parts, key) == nil || within != nil && !within[key.Namespace]
 	}
-}
-
-// covering returns the part whose stream can have an object of that name, nil if none can.
-func covering(parts []*part, key object.Key) *part {
-	i := slices.IndexFunc(parts, func(p *part) bool { return p.listener.Covers(key) })
-	if i < 0 {
-		return nil
-	}
-	return parts[i]
 }
 
 // takeSpaces takes the changes of the selected namespaces. It reports whether there were any, and

@@ -154,27 +154,27 @@ var collecting = []mutant{
 	},
 	{
 		name: "a stream that is no longer wanted stays", peer: torn,
-		in: "members.swap", caught: "TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap",
-		old: `p.standing = partLeaves`,
-		new: `p.standing = partCounts`,
+		in: "union.switchOver", caught: "TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap",
+		old: `left = u.now.listeners()`,
+		new: `left = nil`,
 	},
 	{
 		name: "queries that are replaced together are shown one by one", peer: torn,
 		in: "roster.await", caught: "TestG1QueriesThatAreReplacedTogetherChangeInOneSnapshot",
 		old: `r.changes = append(apart, ch)`,
-		new: `for r.changes = apart; len(r.changes) < len(apart)+len(ch.members); {
-				r.changes = append(r.changes, &change[S]{ch.members[len(r.changes)-len(apart):][:1]})
+		new: `for r.changes = apart; len(r.changes) < len(apart)+len(ch.fields); {
+				r.changes = append(r.changes, &change[S]{ch.fields[len(r.changes)-len(apart):][:1]})
 			}`,
 	},
 	{
 		name: "a kind whose lists hang delays the help for others", peer: torn,
 		in: "upkeep.run", caught: "TestG8AKindWhoseListsHangDelaysNoHelpForAnother",
-		old: `if busy[of] {
-				return
-			}`,
+		old: `if busy[task] {
+					continue
+				}`,
 		new: `if len(busy) > 0 {
-				return
-			}`,
+					continue
+				}`,
 	},
 }
 

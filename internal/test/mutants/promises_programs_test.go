@@ -131,7 +131,7 @@ var partitions = []mutant{
 	},
 	{
 		name: "what names something is shown before that is known", says: "an object is shown when what it names is known",
-		in: "source.hold", caught: "TestG1G8AnObjectIsShownWhenWhatItNamesIsKnownAndNothingElseWaits",
+		in: "reading.hold", caught: "TestG1G8AnObjectIsShownWhenWhatItNamesIsKnownAndNothingElseWaits",
 		old: `s.patience(w) > 0`,
 		new: `false`,
 	},
