@@ -30,7 +30,7 @@ func (u *upkeep) edit(ctx context.Context, change func() error) error {
 	}
 	err := change()
 	u.host.Attend()
-	u.host.Follow() // a successor may have been complete before it waited
+	u.host.Follow() // a query may have been complete before it waited
 	u.host.Wake()
 	return err
 }

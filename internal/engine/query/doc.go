@@ -7,7 +7,6 @@
 // looks like.
 //
 //	streams ──dirty keys──▶ Running ──Take──▶ the reader's tables
-//	                           └─── Shown ────────▲ what has it been handed?
 //
 // Running has three implementations:
 //
@@ -16,32 +15,42 @@
 //   - References are the objects that others name. Each has a stream.
 //   - A source is one of these whose objects name those of others. It wraps that.
 //
+// # The life of a query
+//
+//	seeking ──missing──▶ absent         seeking: its kind is not known
+//	   │                   │            absent:  there is certainly nothing to watch
+//	   └──────served───────┤            filling: it has streams, and no reader has taken a batch
+//	                       ▼            shown:   a reader has taken one
+//	          shown ◀─taken─ filling
+//	            └──untaken──▶           closed:  it has left its streams, and keeps what it knew
+//
 // # What the reader has
 //
-// A query does not remember which objects it has handed out. Each reader has them anyway, in its
-// tables, so a query asks for them ([Shown]), in the reader's turn. A second map would take memory
-// for each object. A source answers for the query that it wraps, since it holds back some of what
-// that query has handed out.
+// A query does not remember which objects it has handed out. The reader has them, in its tables. A
+// batch says of which names it has all objects ([Batch.Gone]): what the reader has under such a
+// name, and the batch lacks, is gone.
 //
 // # Several streams
 //
 // A batch of several streams has what their batches have. Where one of them tells everything anew,
-// what the reader has of that stream, and the batch lacks, is gone. Where one has given up own
-// writes, what the reader has of it stays until it has listed. Where the selected namespaces change,
-// all streams tell everything, and the batch has all objects.
+// the batch has all objects of that stream. Where one has given up own writes, what the reader has
+// of it stays until it has listed. Where the selected namespaces change, all streams tell
+// everything, and the batch has all objects.
 //
 // # Changes while it runs
 //
-// A query is replaced by another union that runs beside it, its successor. The reader has the old
-// one until the switch, which happens in its turn; then one batch has all objects of the new one.
-// The switch waits until each stream of the successor has its whole first list, and has reached
-// the position of what was shown: so nothing is taken back. It also waits until all that its
-// objects name is known. The collector says when: it switches queries that were replaced together
-// in one take.
+// The streams of a union are a set that never changes. If its kind is served in another way, a
+// second set takes over, as a whole, in the reader's turn. A query that is replaced is closed, and
+// another one has its place, also in the reader's turn. In both cases the streams that come have
+// their whole first lists, and have reached the position of what was shown: so nothing is taken
+// back. One function says which streams are behind, and the server is asked on their behalf
+// (late.go). The next batch has all objects. If the kind is another stored resource, versions do
+// not compare.
 //
-// A kind that is served in another way gives a union other streams. The old ones leave when each
-// new one has its whole first list, and has reached the position of what was shown. If the kind is
-// another stored resource, versions do not compare.
+// [CanFollow] says whether a query can take the place of another one. It also waits until all that
+// its objects name is known. The collector says when: it switches queries that were replaced
+// together in one take. The two switches are not one: nobody above a query hears that its kind is
+// served in another way, and a query without a reader switches by itself.
 //
 // # References
 //

@@ -26,7 +26,7 @@ type names struct {
 type reference struct {
 	key   object.Key
 	by    int              // how many objects name it: those shown, and those that wait
-	ahead int              // how many of a successor do, which nobody has yet
+	ahead int              // how many objects do that nobody has yet, see coming
 	watch *stream.Listener // nil if the kind is unknown, or no such object can exist
 	since time.Time
 	floor position // the reader may have had the object as new as this, see behind

@@ -29,8 +29,8 @@ func Foresee(former, next Running) {
 	}
 }
 
-// foresee reads the names in the objects of a query that is to take the source's place. It returns how long the switch may still
-// wait for the objects that they name, 0 if it does not.
+// foresee reads the names in the objects of a query that is to take the source's place. It returns
+// how long the switch may still wait for the objects that they name, 0 if it does not.
 func (s *reading) foresee(next Running) (patience time.Duration) {
 	s.forgetComing(next)
 	if next == nil || next.Phase() < Complete {
@@ -72,7 +72,7 @@ func (s *reading) foresee(next Running) (patience time.Duration) {
 	return patience
 }
 
-// forgetComing forgets the objects of a former successor.
+// forgetComing forgets the objects of a query that is no longer to take the place.
 func (s *reading) forgetComing(next Running) {
 	if s.coming.of == next {
 		return
