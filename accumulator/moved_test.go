@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/lister"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
@@ -70,7 +71,7 @@ func TestG5AReaderDoesNotShowWhatWasDeletedSinceItsKindMovedToAnotherVersion(t *
 			return r, nil
 		}
 		s.Create("as", sim.Thing("x"))
-		r, err := Open(t.Context(), streams, q, collect.Options{})
+		r, err := lister.Open(t.Context(), streams, q, collect.Options{})
 		require.NoError(t, err)
 		require.NoError(t, r.Wait(t.Context()))
 		off.Store(true)

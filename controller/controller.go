@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/doors"
 	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/kates"
 )
@@ -53,12 +54,12 @@ func New[P any](c *kates.Client, name string, f func(context.Context, *P) (Resul
 		return fail(errors.New("there is no function to call"))
 	}
 	handle := kates.NewHandle()
-	plan, err := kates.PlanController(c, name, t, reflect.TypeFor[Info](), append(slices.Clone(options), handle))
+	plan, err := doors.Controller(c, name, t, reflect.TypeFor[Info](), append(slices.Clone(options), handle))
 	if err != nil {
 		return fail(err)
 	}
 	return &Controller[P]{&control{
-		name: name, client: c, plan: plan, handle: handle,
+		name: name, client: c, plan: plan.(*keyed.Plan[kates.Status]), handle: handle,
 		call: func(ctx context.Context, p reflect.Value) (Result, error) { return f(ctx, p.Addr().Interface().(*P)) },
 	}}, nil
 }

@@ -22,7 +22,7 @@ import (
 type Controller[P any] struct {
 	name      string
 	fleet     *Fleet
-	plan      *keyed.FleetPlan[kates.RunOption]
+	plan      *runPlan
 	reconcile func(context.Context, *Cluster, *P) (controller.Result, error)
 	running   atomic.Bool
 	began     atomic.Bool // it has run
@@ -84,7 +84,7 @@ func NewController[P any](f *Fleet, name string, reconcile func(ctx context.Cont
 	// the defaults of controllers
 	options = append([]kates.RunOption{kates.WithInterval(0), kates.WithShutdownTimeout(keyed.ControllerTimeout)}, options...)
 	var err error
-	if c.plan, _, _, err = kates.PlanFleet(f.options.Home, &f.loops, f.options.Client, name, f.log.WithValues("controller", name), options); err != nil {
+	if c.plan, err = f.plan(name, f.log.WithValues("controller", name), options); err != nil {
 		return nil, c.named(err)
 	}
 	if err := c.check(); err != nil {

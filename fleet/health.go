@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/base/health"
-	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/internal/doors"
 )
 
 // Readyz is a readiness probe, an [http.HandlerFunc]: see [Fleet.ReadyCheck], and
@@ -31,7 +31,7 @@ func (f *Fleet) HealthCheck(*http.Request) error { return health.Errors(f.health
 func (f *Fleet) readyChecks() []health.Check {
 	all := []health.Check{{Name: "sources", Err: f.Ready(), Brief: "one has not said yet which clusters there are"}}
 	if f.options.Home != nil {
-		all = append(all, of("home", kates.InspectReady(f.options.Home))...)
+		all = append(all, of("home", doors.Client(f.options.Home).ReadyChecks())...)
 	}
 	if f.ready.Load() {
 		for i := range all {
@@ -45,10 +45,10 @@ func (f *Fleet) readyChecks() []health.Check {
 
 func (f *Fleet) healthChecks() (all []health.Check) {
 	if f.options.Home != nil {
-		all = of("home", kates.InspectHealth(f.options.Home))
+		all = of("home", doors.Client(f.options.Home).HealthChecks())
 	}
 	for _, c := range f.Clusters() {
-		all = append(all, of("cluster "+c.name, kates.InspectHealth(c.client))...)
+		all = append(all, of("cluster "+c.name, doors.Client(c.client).HealthChecks())...)
 	}
 	for _, o := range f.loops.Overdue(time.Now()) {
 		all = append(all, health.OfCalls(o))

@@ -39,11 +39,11 @@ func Run[S any](ctx context.Context, f *Fleet, call func(ctx context.Context, sn
 	case call == nil:
 		return fail(errors.New("there is no function to call"))
 	}
-	plan, queries, watch, err := kates.PlanFleet(f.options.Home, &f.loops, f.options.Client, t.String(), f.log.WithValues("run", t.String()), options)
+	plan, err := f.plan(t.String(), f.log.WithValues("run", t.String()), options)
 	switch {
 	case err != nil:
 		return fail(err)
-	case len(watch) > 0:
+	case plan.Watched:
 		return fail(errors.New("a watch option is one of a cluster's client; a fleet has Options.Interval"))
 	case plan.Workers > 1:
 		return fail(errors.New("WithWorkers is an option of RunEach: one snapshot has one function"))
@@ -55,7 +55,7 @@ func Run[S any](ctx context.Context, f *Fleet, call func(ctx context.Context, sn
 	}
 	defer stop()
 	snaps, end, err := keyed.Outlive(ctx, grace, func(life context.Context) (*Snapshots[S], error) {
-		return Watch[S](life, f, queries...)
+		return Watch[S](life, f, plan.Queries...)
 	})
 	if err != nil {
 		return fail(err)

@@ -81,9 +81,9 @@ func RunEach[S any](ctx context.Context, f *Fleet, call func(ctx context.Context
 	case call == nil:
 		return fail(errors.New("there is no function to call"))
 	}
-	plan, queries, _, err := kates.PlanFleet(f.options.Home, &f.loops, f.options.Client, t.String(), f.log.WithValues("run", t.String()), options)
+	plan, err := f.plan(t.String(), f.log.WithValues("run", t.String()), options)
 	if err == nil {
-		err = checkKeyed(t, queries)
+		err = checkKeyed(t, plan.Queries)
 	}
 	if err != nil {
 		return fail(err)

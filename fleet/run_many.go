@@ -8,17 +8,32 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/kates-go/kates/internal/doors"
 	"github.com/kates-go/kates/internal/loops/attempts"
 	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/internal/loops/lease"
 	"github.com/kates-go/kates/kates"
 )
 
+// runPlan is what the options of a run over many clusters say.
+type runPlan = keyed.FleetPlan[kates.RunOption, kates.Query]
+
+// plan reads the options of a run of that name.
+func (f *Fleet) plan(name string, log logr.Logger, options []kates.RunOption) (*runPlan, error) {
+	read, err := doors.Fleet(doors.FleetRun{
+		Home: f.options.Home, Clients: f.options.Client, Loops: &f.loops, Name: name, Log: log,
+	}, options)
+	if err != nil {
+		return nil, err
+	}
+	return read.(*runPlan), nil
+}
+
 // many is a loop for each cluster of a fleet. One goroutine follows the fleet, and each name in it
 // has a [place], where one piece of work is done at a time.
 type many struct {
 	fleet *Fleet
-	plan  *keyed.FleetPlan[kates.RunOption]
+	plan  *runPlan
 	log   logr.Logger
 	// loop makes the loop of one cluster. run runs it until ctx ends, and again after errors. over
 	// is called after the last run.

@@ -9,14 +9,13 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/kates"
 )
 
 func TestNothingIsKeptOfClustersThatHaveLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, k := newFleet(t, Options{}), newCluster(t, "1")
-		plan, _, _, err := kates.PlanFleet(nil, &keyed.Loops{}, nil, "", logr.Discard(), nil)
+		plan, err := f.plan("", logr.Discard(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -29,13 +28,12 @@ import (
 	"github.com/kates-go/kates/internal/client/core"
 	"github.com/kates-go/kates/internal/client/fake"
 	"github.com/kates-go/kates/internal/client/kinds"
+	"github.com/kates-go/kates/internal/client/shared"
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/client/write"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
-	"github.com/kates-go/kates/internal/loops/keyed"
-	"github.com/kates-go/kates/internal/loops/lease"
 )
 
 // Client reads, writes and watches the objects of one cluster. It takes objects of
@@ -50,30 +48,9 @@ import (
 // is watched; Close ends them all. Its connections are its own, unless the configuration has a
 // Transport.
 type Client struct {
-	core  *shared
-	watch *lockedSettings
-}
-
-// shared is the part that a client shares with the clients that With returns. The streams, the
-// kinds, what was applied, leases and the link of connection have locks of their own; the other
-// fields do not change.
-type shared struct {
-	core.Core
-	disco      discovery.CachedDiscoveryInterface // nil for a bare dynamic.Interface
-	untyped    bool                               // no stream has Go types
-	leases     leases
-	loops      keyed.Loops // those that run
-	observers  *observers
-	checked    checked
-	connection connection
-}
-
-// leases are how a client stands for Leases, and how its open runs fare with that.
-type leases struct {
-	client  dynamic.Interface // without a rate limit: a late renewal loses a lease
-	server  string            // names the API server
-	leaders lease.Reports     // of elections
-	shards  lease.Reports     // of memberships in groups of shards
+	core      *shared.Client
+	watch     *lockedSettings
+	observers *observers
 }
 
 // NewClient returns a client for the cluster that the configuration names. It follows the rules of
@@ -101,7 +78,8 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	if err != nil {
 		return nil, err
 	}
-	first, err := wire.Connect(s.restConfig(config))
+	configure := s.connections().Of
+	first, err := wire.Connect(configure(config))
 	if err != nil {
 		return nil, err
 	}
@@ -109,13 +87,10 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 	requests, dyn, disco := link.Server(), link.Dynamic(), memory.NewMemCacheClient(link.Discovery(s.bounds().General))
 	requests.Scheme, requests.ManagedFields, requests.StreamTyped = s.scheme, s.managedFields, s.streamLists
 	requests.MaxObjectBytes = cmp.Or(s.maxObjectBytes, defaultMaxObjectBytes)
-	c := &shared{
-		Core:   core.Core{Dynamic: dyn, Server: requests, Kinds: kinds.New(s.mapper, disco, clock.RealClock{})},
-		leases: leases{client: link.Leases(), server: first.Server}, disco: disco, untyped: s.untyped,
-		connection: connection{
-			link: link, config: s.restConfig, turn: make(chan struct{}, 1), logs: &logSource{requests, dyn},
-		},
-	}
+	c := shared.New(link)
+	c.Core = core.Core{Dynamic: dyn, Server: requests, Kinds: kinds.New(s.mapper, disco, clock.RealClock{})}
+	c.Leases.Client, c.Leases.Server = link.Leases(), first.Server
+	c.Discovery, c.Untyped, c.Configure, c.Logs = disco, s.untyped, configure, &shared.LogSource{Server: requests, Dynamic: dyn}
 	requests.Applied = &wire.Applied{
 		Manager: write.ManagerOr(s.fieldManager), Mark: AppliedAnnotation, Put: c.Applied.Entries.Put,
 	}
@@ -143,10 +118,9 @@ func NewClientFromDynamic(
 	}
 	bare := watchlist.DoesClientNotSupportWatchListSemantics(dyn) // only a fake says so
 	s.streams.StreamLists = s.streams.StreamLists && !bare
-	c := &shared{
-		Core:   core.Core{Dynamic: dyn, Server: wire.Dynamic{Client: dyn}, Kinds: kinds.New(mapper, nil, clock.RealClock{})},
-		leases: leases{client: dyn, server: rand.Text()}, untyped: true,
-	}
+	c := shared.New(nil)
+	c.Core = core.Core{Dynamic: dyn, Server: wire.Dynamic{Client: dyn}, Kinds: kinds.New(mapper, nil, clock.RealClock{})}
+	c.Leases.Client, c.Leases.Server, c.Untyped = dyn, rand.Text(), true
 	if bare {
 		c.Fake = fake.New(dyn)
 		c.Server = c.Fake
@@ -170,28 +144,29 @@ func newSettings(namespace string, opts []Option) (*settings, error) {
 	}
 	s.log = lockorder.Logged(s.log)
 	s.warnings = wire.NewWarnings(s.log)
-	if err := cmp.Or(s.wrong, s.watch.wrong, namespaceName(s.namespace)); err != nil {
+	if err := cmp.Or(s.wrong, s.watch.wrong, core.CheckNamespace(s.namespace)); err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	return s, nil
 }
 
 // client finishes what clients share.
-func (s *settings) client(c *shared) *Client {
+func (s *settings) client(c *shared.Client) *Client {
 	c.Scheme, c.Namespace, c.FieldManager, c.Log = s.scheme, s.namespace, s.fieldManager, s.log
-	c.observers, c.checked.hang = s.told(), cmp.Or(s.hang, defaultHang)
+	told := s.observe()
+	c.Told, c.Hang = &told.Told, cmp.Or(s.hang, defaultHang)
 	s.streams.Logger = s.log
-	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.Server.Source, c.Gone, c.connection.link.CloseIdle
+	s.streams.Source, s.streams.Gone, s.streams.Suspect = c.Server.Source, c.Gone, c.Link.CloseIdle
 	if w := s.streams.Warm; w != nil {
-		w.Origin = (&origins{core: c, turn: make(chan struct{}, 1)}).of
+		w.Origin = c.Origin()
 		w.Codec.Record = cmp.Or(s.maxObjectBytes, defaultMaxObjectBytes)
 		if rest, ok := c.Server.(*wire.Server); ok {
 			w.Helpers = rest.Helpers
 		}
 	}
 	c.Streams = streamset.New(s.streams)
-	client := &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}}
-	c.observers.begin(client)
+	client := &Client{core: c, watch: &lockedSettings{watchSettings: s.watch}, observers: told}
+	told.begin(client)
 	return client
 }
 
@@ -202,7 +177,7 @@ func (c *Client) With(opts ...WatchOption) *Client {
 	for _, o := range opts {
 		w.apply(o)
 	}
-	return &Client{core: c.core, watch: &lockedSettings{watchSettings: w}}
+	return &Client{core: c.core, watch: &lockedSettings{watchSettings: w}, observers: c.observers}
 }
 
 // MaxAccumulatorInterval sets the least time between two signals of the accumulators that Watch
@@ -236,12 +211,7 @@ func (c *Client) Sync(ctx context.Context) error { return c.core.Streams.Sync(ct
 // they follow, and waits until all their goroutines have ended. A Reconnect ends, too. Close
 // closes the client's connections, unless a read or write is under way. Reads and writes still
 // work afterwards, without watches.
-func (c *Client) Close() {
-	c.core.Streams.Close()
-	c.core.Applied.Recollections.Close()
-	c.core.connection.close()
-	c.core.observers.end()
-}
+func (c *Client) Close() { c.core.Close() }
 
 // ClientConfig says which cluster to talk to. The zero value is what kubectl
 // without flags would use: the files of $KUBECONFIG, else ~/.kube/config, and in

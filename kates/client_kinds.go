@@ -3,11 +3,9 @@ package kates
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/client/core"
@@ -64,30 +62,30 @@ func (c *Client) InvalidateCache() error { return c.core.Kinds.Invalidate() }
 
 // ServerVersion asks the server for its version.
 func (c *Client) ServerVersion() (*VersionInfo, error) {
-	if c.core.disco == nil {
+	if c.core.Discovery == nil {
 		return nil, kinds.ErrNoDiscovery
 	}
-	version, err := c.core.disco.ServerVersion()
+	version, err := c.core.Discovery.ServerVersion()
 	return version, kinds.Said(err)
 }
 
 // ServerResources returns every resource that the server serves, in every version. If discovery
 // was incomplete, it returns what it has, and an error.
 func (c *Client) ServerResources() ([]APIResource, error) {
-	if c.core.disco == nil {
+	if c.core.Discovery == nil {
 		return nil, kinds.ErrNoDiscovery
 	}
-	_, lists, err := c.core.disco.ServerGroupsAndResources()
+	_, lists, err := c.core.Discovery.ServerGroupsAndResources()
 	return kinds.Flatten(lists, err)
 }
 
 // ServerPreferredResources is like ServerResources, with each resource in the server's preferred
 // version only.
 func (c *Client) ServerPreferredResources() ([]APIResource, error) {
-	if c.core.disco == nil {
+	if c.core.Discovery == nil {
 		return nil, kinds.ErrNoDiscovery
 	}
-	return kinds.Flatten(c.core.disco.ServerPreferredResources())
+	return kinds.Flatten(c.core.Discovery.ServerPreferredResources())
 }
 
 // RESTMapper returns what the client knows of kinds, in the form that other libraries take. It
@@ -98,25 +96,6 @@ func (c *Client) ServerPreferredResources() ([]APIResource, error) {
 // It implements meta.RESTMapperWithContext too.
 func (c *Client) RESTMapper() meta.RESTMapper { return c.core.Kinds.RESTMapper() }
 
-// while wraps an error with what was being done; nil stays nil.
-func while(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return plain.Error(fmt.Errorf("%s: %w", what, err))
-}
-
 // ErrShared is returned by methods that are given, as the target, an object that a
 // snapshot shows: it is shared, and nobody may write to it. Give a copy, or nil.
 var ErrShared = core.ErrShared
-
-// namespaceName is an error if no namespace can have the name; "" stands for none.
-func namespaceName(name string) error {
-	if name == "" {
-		return nil
-	}
-	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
-		return fmt.Errorf("invalid namespace %q: %s", name, strings.Join(wrong, ", "))
-	}
-	return nil
-}

@@ -3,16 +3,12 @@ package kates
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/kates-go/kates/internal/base/jsonform"
-	"github.com/kates-go/kates/internal/client/core"
+	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/client/write"
-	"github.com/kates-go/kates/internal/engine/query"
-	objects "github.com/kates-go/kates/internal/object"
 )
 
 // Get reads one object from the server into target. The resource says which: an
@@ -105,9 +101,9 @@ func GetCached[T any](ctx context.Context, c *Client, namespace, name string, op
 // lists are fetched in pages. A List does not change what watches show.
 func (c *Client) List(ctx context.Context, query Query, target any) error {
 	if err := jsonform.CheckListTarget(target); err != nil {
-		return while("list", err)
+		return plain.While("list", err)
 	}
-	r, items, err := c.list(ctx, write.OpList, query)
+	r, items, err := c.compiler().List(ctx, write.OpList, query.wanted())
 	if err != nil {
 		return err
 	}
@@ -115,47 +111,4 @@ func (c *Client) List(ctx context.Context, query Query, target any) error {
 		return fmt.Errorf("list: %w", err)
 	}
 	return jsonform.FillList(target, items)
-}
-
-// list reads all objects of a query from the server. They are in the server's order or, if that
-// takes several lists, ordered by namespace and name.
-func (c *Client) list(ctx context.Context, op write.Operation, q Query) (objects.Resource, []*Unstructured, error) {
-	compiled, err := c.compileOne(target{Query: q})
-	if err = cmp.Or(err, ctx.Err()); err != nil {
-		return objects.Resource{}, nil, while(op.String()+" "+q.Kind, err)
-	}
-	r, items, err := c.listAs(ctx, op, q, compiled)
-	if !core.Misplaced(err) && !errors.Is(err, query.ErrUnfit) && !slices.ContainsFunc(items, func(u *Unstructured) bool {
-		return r.Check(u) != nil
-	}) {
-		return r, items, err
-	}
-	c.core.Kinds.Refresh(ctx)
-	if mapping, lookup := c.core.Kinds.Kind(ctx, q.Kind); lookup != nil || c.core.Resource(ctx, mapping).Serves(r) {
-		return r, items, err
-	}
-	return c.listAs(ctx, op, q, compiled)
-}
-
-// listAs reads all objects of a query, as its kind is known to be served.
-func (c *Client) listAs(
-	ctx context.Context, op write.Operation, q Query, compiled query.Query,
-) (r objects.Resource, items []*Unstructured, err error) {
-	mapping, err := c.core.Kinds.Kind(ctx, q.Kind)
-	if err == nil {
-		r = c.core.Resource(ctx, mapping)
-		err = cmp.Or(q.suits(r), c.checkList(r, q))
-	}
-	if err != nil {
-		return r, nil, while(op.String(), err)
-	}
-	var unknown error
-	if q.AnyOf != nil {
-		unknown = c.readFields(ctx, &r, q)
-	}
-	items, err = c.core.ListAll(ctx, r, compiled)
-	if errors.Is(err, objects.ErrUnjudged) && unknown != nil {
-		err = fmt.Errorf("%w: %w", err, unknown)
-	}
-	return r, items, while(op.String()+" "+r.Resource, err)
 }

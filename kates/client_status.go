@@ -84,9 +84,6 @@ type QueryStatus struct {
 	Start string `json:"start,omitempty"`
 }
 
-// QueryStatusOf is for package inspect alone.
-func QueryStatusOf(all []query.Status) []QueryStatus { return statusOf(all).Queries }
-
 func statusOf(all []query.Status) (s Status) {
 	for _, q := range all {
 		s.Queries = append(s.Queries, QueryStatus{
@@ -173,10 +170,10 @@ func (c *Client) Status() Status {
 	for _, a := range collect.Of(c.core.Streams) {
 		s.Queries = append(s.Queries, statusOf(a.Status()).Queries...)
 	}
-	for _, l := range c.core.leases.leaders.Statuses() {
+	for _, l := range c.core.Leases.Leaders.Statuses() {
 		s.Leaders = append(s.Leaders, leaderStatus(l))
 	}
-	for _, l := range c.core.leases.shards.Statuses() {
+	for _, l := range c.core.Leases.Shards.Statuses() {
 		s.Shards = append(s.Shards, shardStatus(l))
 	}
 	return s
@@ -199,7 +196,7 @@ func (c *Client) Ready() error {
 	for _, a := range collect.Of(c.core.Streams) {
 		errs = append(errs, a.Ready())
 	}
-	errs = append(errs, c.core.leases.leaders.Ready(), c.core.leases.shards.Ready())
+	errs = append(errs, c.core.Leases.Leaders.Ready(), c.core.Leases.Shards.Ready())
 	return errors.Join(errs...)
 }
 

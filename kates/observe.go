@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/kates-go/kates/internal/loops/keyed"
 )
 
 // Observer is told what a client does, at the moment when it does it: for metrics, traces and
@@ -141,7 +143,7 @@ func WithClusterName(name string) Option {
 }
 
 // ClusterName returns what [WithClusterName] has set; "" if nothing has.
-func (c *Client) ClusterName() string { return c.core.observers.cluster }
+func (c *Client) ClusterName() string { return c.core.Told.Cluster }
 
 // WithName sets the name of watches, for metrics, logs and the status page. The name is part of
 // labels of metrics: choose few. Watches of one name are counted as one in metrics. Default: the
@@ -154,3 +156,14 @@ func WithName(name string) WatchOption {
 		w.name = name
 	})
 }
+
+// CallIDFromContext returns the ID of the call of a [Run], a [RunEach] or a controller whose
+// context this is, or is derived from; empty if there is none. Each call has another one: a UUID.
+// Package controller's calls are the reconciles, and controller-runtime's name for it is a
+// reconcile ID.
+//
+// The log line of a failed call has it, as reconcileID, and so have those of the writes that were
+// made with the call's context, at level V(2). The logger of that context has it, too:
+//
+//	klog.FromContext(ctx).Info("rebuilding") // has run or controller, key, and reconcileID
+func CallIDFromContext(ctx context.Context) string { return keyed.CallID(ctx) }

@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/internal/base/jsonform"
-	"github.com/kates-go/kates/internal/engine/query"
-	objects "github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/client/compile"
 )
 
 // A Query says which objects to list or watch: those of one kind, in one namespace or in all,
@@ -181,24 +179,49 @@ type Selection struct {
 	Fields        fields.Selector
 }
 
-// selection returns the query's own selection.
-func (q Query) selection() Selection {
-	return Selection{q.LabelSelector, q.FieldSelector, q.Labels, q.Fields}
+// wanted returns the query as it is compiled.
+func (q Query) wanted() compile.Wanted {
+	w := compile.Wanted{
+		Name: q.Name, Kind: q.Kind, Optional: q.Optional, MetadataOnly: q.MetadataOnly, Keep: q.Projection.paths,
+		Place:     compile.Place{Namespace: q.Namespace, Namespaces: q.Namespaces, NamespaceSelector: q.NamespaceSelector},
+		Selection: compile.Selection{LabelSelector: q.LabelSelector, FieldSelector: q.FieldSelector, Labels: q.Labels, Fields: q.Fields},
+		Functions: compile.Functions{Transform: q.Transform, Signal: q.Signal, Key: q.Key},
+	}
+	if q.AnyOf != nil {
+		w.AnyOf = make([]compile.Selection, len(q.AnyOf))
+	}
+	for i, s := range q.AnyOf {
+		w.AnyOf[i] = compile.Selection(s)
+	}
+	if q.Refs != nil {
+		w.Refs = make([]compile.Ref, len(q.Refs))
+	}
+	for i, r := range q.Refs {
+		w.Refs[i] = r.ref
+	}
+	return w
 }
 
-// selections returns the query's own selection, and those of AnyOf.
-func (q Query) selections() []Selection { return append([]Selection{q.selection()}, q.AnyOf...) }
-
-// selects reports whether the selection narrows anything.
-func (q Selection) selects() bool {
-	return q.LabelSelector != "" || q.FieldSelector != "" || q.Labels != nil || q.Fields != nil
+// wantedOf returns queries as they are compiled.
+func wantedOf(queries []Query) []compile.Wanted {
+	all := make([]compile.Wanted, len(queries))
+	for i, q := range queries {
+		all[i] = q.wanted()
+	}
+	return all
 }
 
-// selectors returns the selectors, those in words parsed; nil where there are none.
-func (q Selection) selectors() (l labels.Selector, f fields.Selector, err error) {
-	also := objects.Selection{Labels: q.Labels, Fields: q.Fields}
-	s, err := query.ParseSelection(q.LabelSelector, q.FieldSelector, also)
-	return s.Labels, s.Fields, err
+// compiler compiles queries for the watches of this client.
+func (c *Client) compiler() *compile.Compiler {
+	w := c.watch.get()
+	return &compile.Compiler{Core: &c.core.Core, Untyped: c.core.Untyped, Transform: w.transform, Wrong: w.wrong, Ours: &ours}
+}
+
+// ours are the functions of this package that queries know by their code.
+var ours = compile.Ours{
+	Keys:               []func(Object) []string{ByNamespace, ByName, ByNamespacedName, ByUID},
+	Signals:            []func(old, current Object) bool{GenerationChanged, LabelsChanged, AnnotationsChanged},
+	DropsManagedFields: DropManagedFields,
 }
 
 // DropManagedFields is a [Query.Transform] that drops metadata.managedFields. They say who owns
@@ -235,19 +258,7 @@ func DropFields(paths ...string) func(Object) error {
 // Transforms returns a [Query.Transform] that runs several in order, up to the first error. Each
 // call returns another function: keep it in a variable, because queries that share a watch need
 // the same one.
-func Transforms(all ...func(Object) error) func(Object) error {
-	if slices.ContainsFunc(all, func(f func(Object) error) bool { return f == nil || sameCode(f, noTransform) }) {
-		return noTransform
-	}
-	return func(o Object) error {
-		for _, f := range all {
-			if err := f(o); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
+func Transforms(all ...func(Object) error) func(Object) error { return compile.Transforms(all) }
 
 // GenerationChanged is a [Query.Signal] for programs that look at what users want (the spec), and
 // not at what controllers make of it: an update of an object's status, labels or annotations
@@ -255,37 +266,24 @@ func Transforms(all ...func(Object) error) func(Object) error {
 // are; so are those that come, go, or start to be deleted.
 // See https://kubernetes.io/docs/concepts/overview/working-with-objects/#object-spec-and-status
 func GenerationChanged(old, current Object) bool {
-	return needs(current, generationPath) || old == nil || current == nil || current.GetGeneration() == 0 ||
+	return compile.Needs(current, compile.GenerationPath) || old == nil || current == nil || current.GetGeneration() == 0 ||
 		old.GetGeneration() != current.GetGeneration() ||
 		(old.GetDeletionTimestamp() == nil) != (current.GetDeletionTimestamp() == nil)
 }
 
 // LabelsChanged is a [Query.Signal] for changes of labels, and objects that come or go.
 func LabelsChanged(old, current Object) bool {
-	return needs(current, labelsPath) || old == nil || current == nil || !maps.Equal(old.GetLabels(), current.GetLabels())
+	return compile.Needs(current, compile.LabelsPath) || old == nil || current == nil || !maps.Equal(old.GetLabels(), current.GetLabels())
 }
 
 // AnnotationsChanged is a [Query.Signal] for changes of annotations, and objects that come or go.
 func AnnotationsChanged(old, current Object) bool {
-	return needs(current, annotationsPath) || old == nil || current == nil || !maps.Equal(old.GetAnnotations(), current.GetAnnotations())
+	return compile.Needs(current, compile.AnnotationsPath) || old == nil || current == nil || !maps.Equal(old.GetAnnotations(), current.GetAnnotations())
 }
 
 // AnySignal returns a [Query.Signal] for changes that one of several is for:
 //
 //	Signal: kates.AnySignal(kates.GenerationChanged, kates.LabelsChanged)
-//
-//go:noinline
 func AnySignal(signals ...func(old, current Object) bool) func(old, current Object) bool {
-	if slices.ContainsFunc(signals, func(f func(old, current Object) bool) bool { return f == nil || sameCode(f, noSignal) }) {
-		return noSignal
-	}
-	return func(old, current Object) bool {
-		if q, ok := current.(*question); ok {
-			for _, f := range signals {
-				q.askSignal(f)
-			}
-			return true
-		}
-		return slices.ContainsFunc(signals, func(f func(old, current Object) bool) bool { return f(old, current) })
-	}
+	return compile.AnySignal(signals)
 }

@@ -1,16 +1,8 @@
 package kates
 
 import (
-	"fmt"
-	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kates-go/kates/internal/base/jsonform"
-	"github.com/kates-go/kates/internal/client/applied"
+	"github.com/kates-go/kates/internal/client/compile"
 	"github.com/kates-go/kates/internal/engine/query"
-	objects "github.com/kates-go/kates/internal/object"
 )
 
 // EveryPartition is the result of a [Query.Key] for an object that belongs to every partition,
@@ -22,19 +14,19 @@ const EveryPartition = query.EveryPartition
 
 // ByNamespace is a [Query.Key]: the object's namespace. Objects of kinds without a namespace
 // belong to no partition.
-func ByNamespace(o Object) []string { return keyOf(o.GetNamespace()) }
+func ByNamespace(o Object) []string { return compile.OneKey(o.GetNamespace()) }
 
 // ByName is a [Query.Key]: the object's name, whatever its namespace. A [Namespace] object
 // has the same key as the objects in it have by [ByNamespace].
-func ByName(o Object) []string { return keyOf(o.GetName()) }
+func ByName(o Object) []string { return compile.OneKey(o.GetName()) }
 
 // ByNamespacedName is a [Query.Key]: "namespace/name", or the name of an object of a kind without
 // a namespace. The objects that it controls have the same key by [ByOwner].
-func ByNamespacedName(o Object) []string { return keyOf(objects.Path(o.GetNamespace(), o.GetName())) }
+func ByNamespacedName(o Object) []string { return compile.ByNamespacedName(o) }
 
 // ByUID is a [Query.Key]: the object's UID. The objects that it controls have the same key by
 // [ByOwnerUID].
-func ByUID(o Object) []string { return keyOf(string(o.GetUID())) }
+func ByUID(o Object) []string { return compile.OneKey(string(o.GetUID())) }
 
 // ByOwner returns a [Query.Key]: "namespace/name" of the object's controller, which is the owner
 // whose reference says so. For an object of a kind without a namespace it is the controller's
@@ -45,85 +37,26 @@ func ByUID(o Object) []string { return keyOf(string(o.GetUID())) }
 // The reference does not say whether the owner has a namespace. For owners without one see
 // [ByOwnerName]. See
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
-func ByOwner(kind string) func(Object) []string {
-	return byOwner(kind, func(o Object, owner *metav1.OwnerReference) string { return objects.Path(o.GetNamespace(), owner.Name) })
-}
+func ByOwner(kind string) func(Object) []string { return compile.ByOwner(kind) }
 
 // ByOwnerName is [ByOwner] with the controller's name alone: the key that a controller without a
 // namespace has by [ByName].
-func ByOwnerName(kind string) func(Object) []string {
-	return byOwner(kind, func(_ Object, owner *metav1.OwnerReference) string { return owner.Name })
-}
+func ByOwnerName(kind string) func(Object) []string { return compile.ByOwnerName(kind) }
 
 // ByOwnerUID is [ByOwner] with the controller's UID: the key that the controller has by [ByUID].
-func ByOwnerUID(kind string) func(Object) []string {
-	return byOwner(kind, func(_ Object, owner *metav1.OwnerReference) string { return string(owner.UID) })
-}
+func ByOwnerUID(kind string) func(Object) []string { return compile.ByOwnerUID(kind) }
 
 // ByRemoteOwner is [ByOwner] for owners that live in another cluster ([OwnedSet].Remote): the key
 // is "namespace/name" of the owner, or its name if it has no namespace.
-//
-//go:noinline
-func ByRemoteOwner(kind string) func(Object) []string {
-	wanted := schema.ParseGroupKind(kind)
-	return func(o Object) []string {
-		if needs(o, labelsPath, annotationsPath) {
-			return nil
-		}
-		owner, key, ok := applied.RemoteOwner(o)
-		if !ok || !isKind(wanted, owner) {
-			return nil
-		}
-		return keyOf(key)
-	}
-}
-
-// isKind reports whether a kind is the wanted one, of which the kind and the group may be empty.
-func isKind(wanted, kind schema.GroupKind) bool {
-	return (wanted.Kind == "" || strings.EqualFold(kind.Kind, wanted.Kind)) &&
-		(wanted.Group == "" || strings.EqualFold(kind.Group, wanted.Group))
-}
-
-//go:noinline
-func byOwner(kind string, key func(Object, *metav1.OwnerReference) string) func(Object) []string {
-	wanted := schema.ParseGroupKind(kind)
-	return func(o Object) []string {
-		if needs(o, ownersPath) {
-			return nil
-		}
-		owner := metav1.GetControllerOfNoCopy(o)
-		if owner == nil || !isKind(wanted, schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()) {
-			return nil
-		}
-		return keyOf(key(o, owner))
-	}
-}
+func ByRemoteOwner(kind string) func(Object) []string { return compile.ByRemoteOwner(kind) }
 
 // ByLabel returns a [Query.Key]: the value of a label. Objects without it, or with an empty
 // value, belong to no partition.
-//
-//go:noinline
-func ByLabel(name string) func(Object) []string {
-	return func(o Object) []string {
-		if needs(o, labelsPath) {
-			return nil
-		}
-		return keyOf(o.GetLabels()[name])
-	}
-}
+func ByLabel(name string) func(Object) []string { return compile.ByLabel(name) }
 
 // ByAnnotation returns a [Query.Key]: the value of an annotation. Objects without it, or with an
 // empty value, belong to no partition.
-//
-//go:noinline
-func ByAnnotation(name string) func(Object) []string {
-	return func(o Object) []string {
-		if needs(o, annotationsPath) {
-			return nil
-		}
-		return keyOf(o.GetAnnotations()[name])
-	}
-}
+func ByAnnotation(name string) func(Object) []string { return compile.ByAnnotation(name) }
 
 // ByField returns a [Query.Key]: the value of a field. The path is that of the object's JSON. A
 // backslash makes a dot part of a name:
@@ -136,29 +69,4 @@ func ByAnnotation(name string) func(Object) []string {
 // typed object is converted to an untyped one, once per version: a function of your own is
 // faster. A path that is empty, or has an empty name in it, makes every object of the query
 // [Invalid].
-//
-//go:noinline
-func ByField(path string) func(Object) []string {
-	names := jsonform.SplitPath(path)
-	return func(o Object) []string {
-		if needs(o, names) {
-			return nil
-		}
-		if names == nil {
-			panic(fmt.Errorf("key by field %q: not a path", path))
-		}
-		keys, err := jsonform.FieldValues(o, names)
-		if err != nil {
-			panic(fmt.Errorf("key by field %q: %w", path, err))
-		}
-		return keys
-	}
-}
-
-// keyOf returns one key, or none if it is empty.
-func keyOf(key string) []string {
-	if key == "" {
-		return nil
-	}
-	return []string{key}
-}
+func ByField(path string) func(Object) []string { return compile.ByField(path) }

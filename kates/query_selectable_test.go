@@ -28,7 +28,10 @@ func TestOnlyAQueryByACustomFieldReadsOpenAPIAndAnAbsentFieldIsNotReadable(t *te
 	pod := NewUnstructured("Pod", "v1")
 	field := func(q Query, o objects.Object, name string) (string, bool) {
 		t.Helper()
-		r, err := c.resolve(t.Context(), target{Query: q}, nil)
+		q.Name = "Q"
+		compiled, err := c.compiler().All(wantedOf([]Query{q}))
+		require.NoError(t, err)
+		r, err := compiled[0].Resolve(t.Context())
 		require.NoError(t, err)
 		if r.Field == nil {
 			return "", false

@@ -1,17 +1,10 @@
 package kates
 
 import (
-	"errors"
-	"fmt"
-	"reflect"
-
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/internal/engine/query"
-	objects "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/internal/object/project"
-	"github.com/kates-go/kates/snapshot"
+	"github.com/kates-go/kates/internal/client/compile"
+	"github.com/kates-go/kates/internal/client/core"
 )
 
 // KeyOf returns a [Query.Key] from a function that takes a T, whatever the Go type of the objects
@@ -24,19 +17,7 @@ import (
 // An object of another type is converted, once per version. One that does not decode as a T is
 // left out as [Invalid]. If T is an API type and the field is of another kind, Watch returns an
 // error. The function must not write to its argument.
-func KeyOf[T any](f func(T) []string) func(Object) []string {
-	if f == nil {
-		return noKey
-	}
-	as := newConverter[T]()
-	return keyTaking(reflect.TypeFor[T](), func(o Object) []string {
-		value, err := as.of(o)
-		if err != nil {
-			panic(fmt.Errorf("key: %w", err)) // the object counts as invalid
-		}
-		return f(value)
-	})
-}
+func KeyOf[T any](f func(T) []string) func(Object) []string { return compile.KeyOf(f) }
 
 // SignalOf returns a [Query.Signal] from a function that takes T's, as [KeyOf] does for a Key. T
 // is a pointer, a map or an interface: nil stands for an object that is new, or has left. Each
@@ -44,15 +25,7 @@ func KeyOf[T any](f func(T) []string) func(Object) []string {
 // not decode as a T is worth a signal. An API type of another kind than the field's is an error of
 // Watch.
 func SignalOf[T any](f func(old, current T) bool) func(old, current Object) bool {
-	if f == nil {
-		return noSignal
-	}
-	as := newConverter[T]()
-	return signalTaking(reflect.TypeFor[T](), func(old, current Object) bool {
-		before, err := as.orNil(old)
-		after, err2 := as.orNil(current)
-		return err != nil || err2 != nil || f(before, after)
-	})
+	return compile.SignalOf(f)
 }
 
 // TransformOf returns a [Query.Transform] from a function that changes a T, as [KeyOf] does for a
@@ -63,132 +36,10 @@ func SignalOf[T any](f func(old, current T) bool) func(old, current Object) bool
 // Each call returns another function. Keep it in a variable: queries that share a watch need the
 // same one. An object that does not decode as a T is left out as [Invalid]. An API type of another
 // kind than the field's is an error of Watch.
-func TransformOf[T any](f func(T) error) func(Object) error {
-	if f == nil {
-		return noTransform
-	}
-	as := newConverter[T]()
-	switch t := reflect.TypeFor[T](); t.Kind() {
-	case reflect.Pointer, reflect.Map, reflect.Interface:
-	default:
-		as.err = fmt.Errorf("a transform changes a pointer, a map or an interface: %s is a copy", t)
-	}
-	return transformTaking(reflect.TypeFor[T](), func(o Object) error {
-		value, err := as.of(o)
-		if err != nil {
-			return err
-		}
-		if err := f(value); err != nil {
-			return err
-		}
-		if _, same := any(o).(T); same {
-			return nil
-		}
-		return putBack(o, value)
-	})
-}
-
-// errNilFunction is the error of a query whose function was made of a nil one.
-var errNilFunction = errors.New("it was made of a function that is nil")
-
-// noKey, noSignal and noTransform stand for functions that were made of nil ones: a query with
-// them is refused, see [Query.checkFunctions].
-func noKey(Object) []string             { panic(errNilFunction) }
-func noSignal(old, current Object) bool { panic(errNilFunction) }
-func noTransform(Object) error          { return errNilFunction }
-
-// sameCode reports whether two functions are one and the same, or closures of the same code.
-func sameCode(a, b any) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
-
-// checkFunctions returns an error if a function of the query was made of a nil one.
-func (q Query) checkFunctions() error {
-	for _, f := range []struct {
-		name         string
-		is, disabled any
-	}{{"Key", q.Key, noKey}, {"Signal", q.Signal, noSignal}, {"Transform", q.Transform, noTransform}} {
-		if sameCode(f.is, f.disabled) {
-			return fmt.Errorf("its %s makes no sense: %w", f.name, errNilFunction)
-		}
-	}
-	return nil
-}
-
-// putBack gives an object the content of a value that was made of it.
-func putBack(o Object, value any) error {
-	content, ok := value.(map[string]any)
-	if !ok {
-		var err error
-		if content, err = runtime.DefaultUnstructuredConverter.ToUnstructured(value); err != nil {
-			return err
-		}
-	}
-	if u, ok := o.(*Unstructured); ok {
-		u.Object = content
-		return nil
-	}
-	fresh := reflect.New(reflect.TypeOf(o).Elem())
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, fresh.Interface()); err != nil {
-		return err
-	}
-	reflect.ValueOf(o).Elem().Set(fresh.Elem())
-	return nil
-}
-
-// converterTo makes a T of objects.
-type converterTo[T any] struct {
-	binding *snapshot.Binding // nil for an interface, which an object has or has not
-	err     error             // no object is a T
-}
-
-// elements is a snapshot of one query.
-type elements[T any] struct{ Objects []T }
-
-func newConverter[T any]() (c converterTo[T]) {
-	t := reflect.TypeFor[T]()
-	if t.Kind() == reflect.Interface {
-		return c
-	}
-	if c.binding, c.err = elementsOf[T](); c.err != nil {
-		c.err = fmt.Errorf("no object is a %s: %w", t, c.err)
-	}
-	return c
-}
-
-func elementsOf[T any]() (*snapshot.Binding, error) {
-	return snapshot.Compile(reflect.TypeFor[elements[T]](), []snapshot.Query{{Name: "Objects"}})
-}
-
-func (c converterTo[T]) of(o Object) (value T, err error) {
-	if value, ok := any(o).(T); ok {
-		return value, nil
-	}
-	switch {
-	case c.err != nil:
-		return value, c.err
-	case c.binding == nil:
-		return value, fmt.Errorf("it is a %T, and no %s", o, objects.TypeName(reflect.TypeFor[T]()))
-	}
-	converted, err := c.binding.Convert(0, o)
-	if err != nil {
-		return value, err
-	}
-	return converted.(T), nil
-}
-
-// orNil is of, for an object that may be nil.
-func (c converterTo[T]) orNil(o Object) (value T, err error) {
-	if o == nil {
-		return value, nil
-	}
-	return c.of(o)
-}
+func TransformOf[T any](f func(T) error) func(Object) error { return compile.TransformOf(f) }
 
 // Ref says that objects of one query name objects of another. See [RefsOf].
-type Ref struct {
-	ref   query.Ref
-	takes reflect.Type // what its function takes
-	err   error        // why it makes no sense, if it does not
-}
+type Ref struct{ ref compile.Ref }
 
 // RefsOf returns an element of [Query.Refs]: the objects that the objects of another query name.
 // The other query is that of the field named query. T is the type that the function takes:
@@ -213,167 +64,57 @@ type Ref struct {
 // must not write to the object, and its result must depend only on the object. If it panics, or
 // the object does not decode as a T, the object's former names stay, and the failure is logged.
 func RefsOf[T any](queryName string, names func(T) []types.NamespacedName) Ref {
-	r := Ref{ref: query.Ref{Query: queryName}, takes: reflect.TypeFor[T]()}
-	if names == nil {
-		r.err = errors.New("its function is nil")
-		return r
-	}
-	as := newConverter[T]()
-	r.err = as.err
-	r.ref.Names = func(o objects.Object) ([]objects.Key, error) {
-		elem, err := as.of(o)
-		if err != nil {
-			return nil, err
-		}
-		return names(elem), nil
-	}
-	return r
+	return Ref{compile.RefsOf(queryName, names)}
 }
 
-// refs returns a query's references in the accumulator's form.
-func (q Query) refs() (all []query.Ref, err error) {
-	if q.Refs == nil {
-		return nil, nil
-	}
-	if q.Namespace != "" || q.Namespaces != nil || q.NamespaceSelector != "" || q.AnyOf != nil {
-		return nil, errors.New("its Refs say which objects are watched: it has no namespaces and no AnyOf besides")
-	}
-	if len(q.Refs) == 0 {
-		return nil, errors.New("its Refs are empty, so nothing could be named: leave them out to watch everything")
-	}
-	all = make([]query.Ref, len(q.Refs))
-	for i, r := range q.Refs {
-		switch {
-		case r.err != nil:
-			return nil, fmt.Errorf("its reference %d, of %q: %w", i, r.ref.Query, r.err)
-		case r.ref.Names == nil:
-			return nil, fmt.Errorf("its reference %d is empty: use RefsOf", i)
-		}
-		all[i] = r.ref
-		all[i].Takes = bareType(r.takes)
-	}
-	return all, nil
-}
+// A Projection says which fields of its objects a query holds. The zero value holds all. See
+// [Keep].
+type Projection struct{ paths []string } // nil: all
 
-// A question is given to the functions of a query that [KeyOf] and the like have made, in place of
-// an object: they answer which type the user's function takes, and do not call it. Other functions
-// of this package answer which fields they need, see [needs].
-type question struct {
-	Unstructured
-	takes reflect.Type
-	needs []project.Path // of the fields that the function reads
-	whole bool           // nobody knows what it reads
-}
-
-// answers reports whether an object is a question, and answers it.
-func answers(o Object, t reflect.Type) bool {
-	q, ok := o.(*question)
-	if ok {
-		q.takes = t
-	}
-	return ok
-}
-
-// keyTaking, signalTaking and transformTaking make functions that answer a question. They are
-// neither generic nor inlined, so what one of them makes is known by its code: see [sameCode].
+// Keep returns a [Query.Projection] that holds only the fields at the paths:
 //
-//go:noinline
-func keyTaking(t reflect.Type, f func(Object) []string) func(Object) []string {
-	return func(o Object) []string {
-		if answers(o, t) {
-			return nil
-		}
-		return f(o)
-	}
-}
+//	kates.Query{Name: "Pods", Projection: kates.Keep("spec.nodeName", "status.podIP")}
+//
+// All other fields of the objects are as if they were not there: zero in a Go type, and missing in
+// an untyped object. The client does not decode them, and they take no memory but the size of the
+// Go type itself. Of many small objects in a large Go type that is most of it: a struct of your
+// own is smaller.
+//
+// A path is that of the object's JSON, with dots. It leads through a list into each of its
+// elements (spec.containers.image; the list keeps its length), and through a map by a key, which
+// is in quotes and brackets where it has dots:
+//
+//	kates.Keep("spec.containers.image", `metadata.annotations["example.com/team"]`)
+//
+// A path to an object, a list or a map holds it as a whole, whatever other paths say. If the
+// field's Go type has no field at a path, Watch returns an error that names one of a similar
+// name. For an untyped field nobody knows.
+//
+// These fields are always held: apiVersion, kind, and of the metadata name, namespace, uid,
+// resourceVersion, deletionTimestamp and generation. And a query holds what its selectors and the
+// functions of this package need that it has as Key or Signal: the labels for a label selector, a
+// [Lookup], a [Lister], [LabelsChanged] and [ByLabel], ownerReferences for [ByOwner] and for what
+// a controller owns, annotations for [AnnotationsChanged], the field of [ByField], and so on.
+// Functions of your own (Key, Signal, Transform, Refs, predicates) get the objects as they are
+// held: name the fields that they read. Finalizers are not held unless they are named;
+// [UnderFinalizer] and the like do not need them.
+//
+// Such an object is no whole one. [Modify], [ModifyStatus], [Client.SetConditions],
+// [Client.AddFinalizer], [Client.ApplyOwned] and the like never take it for one: they start from
+// a whole object, and ask the server for it if no watch has it. Nor does [GetCached]. But an
+// [Client.Update] of a copy of it would remove whatever is not held. Update, UpdateStatus,
+// [SetStatus], Apply and Upsert refuse it with [ErrPartial]. They recognize it by its UID, and by
+// the creationTimestamp that each object has and this one lacks. So they do not if the projection
+// holds that, or all of the metadata: then it is up to you. Write with Modify or a patch.
+//
+// Queries share a watch if they hold the same fields, however these are written. A query with a
+// projection is not served from the watch of another one ([Tuning].ShareWider). A change of fields
+// that are not held is a new version of the object, and a signal: see [Query.Signal].
+//
+// It goes with neither MetadataOnly nor a field of a struct type of your own, which says itself
+// what is held. List ignores it.
+func Keep(paths ...string) Projection { return Projection{append([]string{}, paths...)} }
 
-//go:noinline
-func signalTaking(t reflect.Type, f func(old, current Object) bool) func(old, current Object) bool {
-	return func(old, current Object) bool {
-		if answers(current, t) {
-			return true
-		}
-		return f(old, current)
-	}
-}
-
-//go:noinline
-func transformTaking(t reflect.Type, f func(Object) error) func(Object) error {
-	return func(o Object) error {
-		if answers(o, t) {
-			return nil
-		}
-		return f(o)
-	}
-}
-
-// function is one of a query's functions, and what the user's takes where [KeyOf] and the like
-// have made it; nil for all others.
-type function struct {
-	name  string
-	is    bool
-	takes reflect.Type
-}
-
-// functions returns the functions that get the query's objects.
-func (q Query) functions() []function {
-	all := []function{{name: "Key", is: q.Key != nil}, {name: "Signal", is: q.Signal != nil}, {name: "Transform", is: q.Transform != nil}}
-	for i, f := range []struct {
-		is, asking any
-		ask        func(*question)
-	}{
-		{q.Key, keyTaking(nil, nil), func(a *question) { q.Key(a) }},
-		{q.Signal, signalTaking(nil, nil), func(a *question) { q.Signal(nil, a) }},
-		{q.Transform, transformTaking(nil, nil), func(a *question) { _ = q.Transform(a) }},
-	} {
-		if sameCode(f.is, f.asking) {
-			var asked question
-			f.ask(&asked)
-			all[i].takes = asked.takes
-		}
-	}
-	return all
-}
-
-// checkTypes returns an error if a function of a target takes an API type of another kind than the
-// one that the field's Go type fixes. A Ref's function gets the objects of the target it names.
-func (c *Client) checkTypes(t target, all []target) error {
-	for _, f := range t.functions() {
-		if err := c.takesOther(f.takes, t); err != nil {
-			return fmt.Errorf("the function of its %s %w", f.name, err)
-		}
-	}
-	for i, r := range t.Refs {
-		for _, of := range all {
-			if of.Name != r.ref.Query {
-				continue
-			}
-			if err := c.takesOther(r.takes, of); err != nil {
-				return fmt.Errorf("the function of its reference %d, of %q, %w", i, of.Name, err)
-			}
-		}
-	}
-	return nil
-}
-
-// takesOther returns an error if a function's type is registered, and for no version of the kind
-// of a target.
-func (c *Client) takesOther(takes reflect.Type, t target) error {
-	if takes == nil || t.kind.Empty() {
-		return nil
-	}
-	elem := takes
-	if elem.Kind() == reflect.Pointer {
-		elem = elem.Elem()
-	}
-	kinds := c.core.KindsOf(elem)
-	for _, kind := range kinds {
-		if kind.GroupKind() == t.kind.GroupKind() {
-			return nil
-		}
-	}
-	if len(kinds) == 0 {
-		return nil
-	}
-	return fmt.Errorf("takes a %s, but the objects of %q are of kind %s", takes, t.Name, t.kind.GroupKind())
-}
+// ErrPartial is returned by methods that would replace a whole object by one of which a watch
+// holds only some fields ([Query.Projection]): what is not held would be lost.
+var ErrPartial = core.ErrPartial

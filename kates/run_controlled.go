@@ -2,26 +2,23 @@ package kates
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/base/plain"
+	"github.com/kates-go/kates/internal/client/compile"
 	"github.com/kates-go/kates/internal/engine/partition"
+	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/loops/keyed"
-	objects "github.com/kates-go/kates/internal/object"
 )
 
-// PlanController is what package controller stands on, and is for that package alone: its result
-// cannot be named elsewhere. It reads the struct type and the options of a controller, as far as
+// planController reads the struct type and the options of a controller, as far as
 // that is possible without a request. A field of the special type is no query.
-func PlanController(c *Client, name string, t, special reflect.Type, options []RunOption) (*keyed.Plan[Status], error) {
+func planController(c *Client, name string, t, special reflect.Type, options []RunOption) (*keyed.Plan[Status], error) {
 	if c == nil {
 		return nil, errNoClient
 	}
@@ -36,21 +33,21 @@ func PlanController(c *Client, name string, t, special reflect.Type, options []R
 	if err != nil {
 		return nil, err
 	}
-	root, err := fields.root()
+	root, err := fields.Root()
 	if err == nil {
-		err = checkStruct(fields.shape(), fields.targets)
+		err = compile.CheckStruct(fields.Shape(), fields.Wanted)
 	}
 	if err == nil {
-		_, err = p.client.compile(fields.targets)
+		_, err = p.client.compiler().All(fields.Wanted)
 	}
 	if err == nil {
-		err = settings.divideRoots(c, slices.Concat(fields.targets, fields.later))
+		err = settings.divideRoots(c, slices.Concat(fields.Wanted, fields.Later))
 	}
 	if err != nil {
 		return nil, err
 	}
 	config := settings.config(p.client, name, settings.logOf(c, "controller", name))
-	return &keyed.Plan[Status]{Config: config, Special: fields.place, Root: root.index, Open: p.open,
+	return &keyed.Plan[Status]{Config: config, Special: fields.Reports[2].Index, Root: root.Index, Open: p.open,
 		LeaseStatus: func() Status { return settings.ownStatus(config.Report) }}, nil
 }
 
@@ -64,8 +61,16 @@ type controlled struct {
 }
 
 // fields reads the struct type; blind, without asking the server.
-func (p *controlled) fields(ctx context.Context, blind bool) (structFields, error) {
-	return p.client.fieldsOf(ctx, structFields{roles: true, special: p.special, blind: blind}, p.typ, p.settings.queries)
+func (p *controlled) fields(ctx context.Context, blind bool) (compile.Struct, error) {
+	return p.client.compiler().Fields(ctx, p.reading(blind), p.typ, wantedOf(p.settings.queries))
+}
+
+// reading says how the struct type is read.
+func (p *controlled) reading(blind bool) compile.Struct {
+	return compile.Struct{
+		Reports: append(slices.Clone(reports), compile.Report{Type: p.special, What: "of type " + p.special.String()}),
+		Mode:    compile.Mode{Roles: true, Blind: blind},
+	}
 }
 
 func (p *controlled) open(ctx context.Context) (_ keyed.Roots[Status], err error) {
@@ -81,7 +86,7 @@ func (p *controlled) open(ctx context.Context) (_ keyed.Roots[Status], err error
 	c := p.client
 	fields, err := p.fields(ctx, false)
 	if err == nil {
-		err = c.keyRoles(ctx, &fields)
+		err = c.compiler().KeyRoles(ctx, &fields)
 	}
 	if err == nil {
 		err = p.divisible(ctx, fields)
@@ -89,11 +94,11 @@ func (p *controlled) open(ctx context.Context) (_ keyed.Roots[Status], err error
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := c.compile(fields.targets)
+	compiled, err := c.compiler().All(fields.Wanted)
 	if err != nil {
 		return nil, err
 	}
-	all, err := partition.Start(ctx, c.core.Streams, fields.shape(), compiled, partition.Options{
+	all, err := partition.Start(ctx, c.core.Streams, fields.Shape(), compiled, partition.Options{
 		Options: c.options(c.watch.get(), watched{fmt.Sprintf("controller %q", p.name), p.name}), Backoff: p.settings.policy.Backoff, Lasting: true,
 		Sharing: p.settings.division.sharing(),
 	})
@@ -101,8 +106,8 @@ func (p *controlled) open(ctx context.Context) (_ keyed.Roots[Status], err error
 		return nil, err
 	}
 	r := &roots{
-		partitionWatch: partitionWatch{newPartitioned(c, p.typ, all, fields)}, typ: p.typ, targets: fields.targets, later: fields.later,
-		of: structFields{roles: true, special: p.special}, release: release,
+		partitionWatch: partitionWatch{newPartitioned(c, p.typ, all, fields)}, typ: p.typ, targets: fields.Wanted, later: fields.Later,
+		of: p.reading(false), release: release,
 	}
 	bind(p.settings.handles, r)
 	return r, nil
@@ -112,10 +117,10 @@ func (p *controlled) open(ctx context.Context) (_ keyed.Roots[Status], err error
 type roots struct {
 	partitionWatch
 	typ     reflect.Type // of the controller's struct
-	targets []target
-	later   []target     // fields whose query may come at run time
-	of      structFields // of the struct, with no targets
-	release func()       // the handles
+	targets []compile.Wanted
+	later   []compile.Wanted // fields whose query may come at run time
+	of      compile.Struct   // of the struct, with no targets
+	release func()           // the handles
 	// reselected: the root's query was replaced, so a root that left it may exist.
 	reselected atomic.Bool
 }
@@ -137,8 +142,8 @@ func (r *roots) Next(ctx context.Context) (*keyed.Root, error) {
 	root := &keyed.Root{RootTurn: t, Struct: into}
 	shape := reflect.ValueOf(turn.Snapshot).Elem()
 	for i, target := range r.targets {
-		if target.role != rootRole {
-			into.FieldByIndex(target.index).Set(shape.Field(i))
+		if target.Role != compile.Root {
+			into.FieldByIndex(target.Index).Set(shape.Field(i))
 			continue
 		}
 		if all := shape.Field(i); all.Len() > 0 {
@@ -157,7 +162,7 @@ func (r *roots) Next(ctx context.Context) (*keyed.Root, error) {
 		}
 	}
 	for i, target := range r.later {
-		into.FieldByIndex(target.index).Set(shape.Field(len(r.targets) + i))
+		into.FieldByIndex(target.Index).Set(shape.Field(len(r.targets) + i))
 	}
 	if root.Object != nil {
 		t.OwnedBy(root.Object.GetUID())
@@ -168,8 +173,8 @@ func (r *roots) Next(ctx context.Context) (*keyed.Root, error) {
 // Selective implements [keyed.Roots].
 func (r *roots) Selective() bool {
 	for _, t := range r.targets {
-		if t.role == rootRole {
-			return r.reselected.Load() || t.selection().selects() || t.AnyOf != nil || t.NamespaceSelector != "" || t.Refs != nil
+		if t.Role == compile.Root {
+			return r.reselected.Load() || t.Narrows()
 		}
 	}
 	return false
@@ -178,7 +183,7 @@ func (r *roots) Selective() bool {
 // rootTurn is the turn of a root's key.
 type rootTurn struct {
 	*keyTurn
-	targets []target
+	targets []compile.Wanted
 	into    reflect.Value // the controller's struct
 }
 
@@ -186,11 +191,11 @@ type rootTurn struct {
 // remains has its UID, too.
 func (t *rootTurn) OwnedBy(uid types.UID) {
 	for _, target := range t.targets {
-		if target.role != ownedRole {
+		if target.Role != compile.Owned {
 			continue
 		}
-		if all := t.turn.Only(target.Name, func(o Object) bool { return controls(uid, o) }); all != nil {
-			t.into.FieldByIndex(target.index).Set(reflect.ValueOf(all))
+		if all := t.turn.Only(target.Name, func(o Object) bool { return compile.Controls(uid, o) }); all != nil {
+			t.into.FieldByIndex(target.Index).Set(reflect.ValueOf(all))
 		}
 	}
 }
@@ -198,116 +203,50 @@ func (t *rootTurn) OwnedBy(uid types.UID) {
 // Yield implements [keyed.Turn].
 func (t *rootTurn) Yield() { t.Again(0) }
 
-// role is the role of a field's objects for a controller. It is empty for watched objects.
-type role string
-
-const (
-	rootRole  role = "root"
-	ownedRole role = "owned"
-)
-
-// roleType returns the type of the field that objects are put into, for a field of type t whose
-// tag says a role.
-func (f *structFields) roleType(tag fieldTag, t reflect.Type, q Query) (reflect.Type, error) {
-	switch {
-	case !f.roles:
-		return nil, fmt.Errorf("the option %q is of package controller", tag.role)
-	case q.Key != nil:
-		return nil, fmt.Errorf("its query has a Key: the key of what is %q is the root's name", tag.role)
-	case tag.role == rootRole && (tag.optional || q.Optional):
-		return nil, errors.New("a root is not optional")
-	case tag.role == rootRole && (t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct):
-		return nil, fmt.Errorf("a root is a pointer to a struct (an API type or your own), or *kates.Unstructured, not %s", objects.TypeName(t))
-	case tag.role == ownedRole && t.Kind() != reflect.Slice && t.Kind() != reflect.Map:
-		return nil, fmt.Errorf("what is owned is a slice or a map, not %s", objects.TypeName(t))
-	case tag.role == rootRole:
-		return reflect.SliceOf(t), nil
-	}
-	return t, nil
+// Add is that of a controller's [Handle].
+func (r *roots) Add(ctx context.Context, queries ...Query) error {
+	return r.change(ctx, "add", queries, r.all.Add)
 }
 
-// root returns the root among the fields.
-func (f *structFields) root() (root *target, err error) {
-	for i, t := range f.targets {
-		if t.role != rootRole {
-			continue
+// Replace is that of a controller's [Handle].
+func (r *roots) Replace(ctx context.Context, queries ...Query) error {
+	return r.change(ctx, "replace", queries, r.all.Replace)
+}
+
+// Remove is that of a controller's [Handle].
+func (r *roots) Remove(ctx context.Context, names ...string) error {
+	for _, t := range r.targets {
+		if t.Role == compile.Root && slices.Contains(names, t.Name) {
+			return fmt.Errorf("remove: query %q is the root of the controller", t.Name)
 		}
-		if root != nil {
-			return nil, fmt.Errorf("field %s: there is another root, %s", t.Name, root.Name)
-		}
-		root = &f.targets[i]
 	}
-	if root == nil {
-		return nil, errors.New("no field is the root: tag one `kates:\",root\"`")
-	}
-	return root, nil
+	return r.partitioned.Remove(ctx, names...)
 }
 
-// shape is the struct type of a partition: it has a field for each target, and for each that may
-// come.
-func (f *structFields) shape() reflect.Type {
-	all := slices.Concat(f.targets, f.later)
-	fields := make([]reflect.StructField, len(all))
-	for i, t := range all {
-		fields[i] = reflect.StructField{Name: t.Name, Type: t.typ}
-	}
-	return reflect.StructOf(fields)
-}
-
-// keyRoles sets the keys of the root and of what it owns.
-func (c *Client) keyRoles(ctx context.Context, f *structFields) error {
-	root, err := f.root()
+// change compiles queries with the keys that their roles have, and changes them.
+func (r *roots) change(ctx context.Context, what string, queries []Query, do func(context.Context, ...query.Query) error) error {
+	targets, err := r.client.compiler().WantedAtRunTime(ctx, r.of, r.typ, wantedOf(queries))
 	if err != nil {
-		return err
+		return plain.While(what, err)
 	}
-	kind, err := c.mappingOf(ctx, *root)
+	f := compile.Struct{Wanted: slices.Clone(targets)}
+	replaced := slices.ContainsFunc(targets, func(t compile.Wanted) bool { return t.Role == compile.Root })
+	if !replaced { // those that are owned need the root's kind
+		for _, t := range r.targets {
+			if t.Role == compile.Root {
+				f.Wanted = append(f.Wanted, t)
+			}
+		}
+	}
+	if err := r.client.compiler().KeyRoles(ctx, &f); err != nil {
+		return plain.While(what, err)
+	}
+	compiled, err := r.client.compiler().All(f.Wanted[:len(targets)])
 	if err != nil {
-		return fmt.Errorf("query %q: %w", root.Name, err)
+		return plain.While(what, err)
 	}
-	root.Key = ByNamespacedName
-	for i := range f.targets {
-		t := &f.targets[i]
-		if t.role != ownedRole {
-			continue
-		}
-		owned, err := c.mappingOf(ctx, *t)
-		switch {
-		case err != nil && !t.Optional:
-			return fmt.Errorf("query %q: %w", t.Name, err)
-		case err == nil && owned.GroupVersionKind.GroupKind() == kind.GroupVersionKind.GroupKind():
-			return fmt.Errorf("field %s: what is owned is of the root's kind, %s: watch it with a Key, kates.ByOwner", t.Name, kind.GroupVersionKind.GroupKind())
-		case err == nil && owned.Scope.Name() == meta.RESTScopeNameRoot && kind.Scope.Name() == meta.RESTScopeNameNamespace:
-			return fmt.Errorf("field %s: %w: %s have no namespace, %s have one", t.Name, ErrOwnerScope, owned.Resource.GroupResource(), kind.Resource.GroupResource())
-		}
-		t.Key, root.scope = keyOfController(kind), kind.Scope.Name()
+	if replaced {
+		r.reselected.Store(true)
 	}
-	return nil
-}
-
-// keyOfController returns the key function of what a root of this kind controls: it gives the
-// root's key.
-//
-//go:noinline
-func keyOfController(root *meta.RESTMapping) func(Object) []string {
-	kind, namespaced := root.GroupVersionKind.GroupKind(), root.Scope.Name() == meta.RESTScopeNameNamespace
-	return func(o Object) []string {
-		if needs(o, ownersPath) {
-			return nil
-		}
-		owner := metav1.GetControllerOfNoCopy(o)
-		if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != kind {
-			return nil
-		}
-		if namespaced {
-			return keyOf(objects.Path(o.GetNamespace(), owner.Name))
-		}
-		return keyOf(owner.Name)
-	}
-}
-
-// controls reports whether an owner of that UID controls an object. Objects of a fake have no
-// UID: then the name, which is the key, decides.
-func controls(uid types.UID, o objects.Object) bool {
-	owner := metav1.GetControllerOfNoCopy(o)
-	return owner != nil && owner.UID == uid
+	return plain.While(what, do(ctx, compiled...))
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/kates-go/kates/internal/base/shardrange"
+	"github.com/kates-go/kates/internal/client/compile"
 	"github.com/kates-go/kates/internal/engine/partition"
 	"github.com/kates-go/kates/internal/engine/query"
 )
@@ -74,7 +75,7 @@ func (s *runSettings) divideKeys(c *Client) error {
 		return nil
 	}
 	has := func(f func(Object) []string) bool {
-		return slices.ContainsFunc(s.queries, func(q Query) bool { return q.Key != nil && sameCode(q.Key, f) })
+		return slices.ContainsFunc(s.queries, func(q Query) bool { return q.Key != nil && compile.SameCode(q.Key, f) })
 	}
 	by := s.sharding.By
 	switch {
@@ -99,7 +100,7 @@ func (s *runSettings) divideKeys(c *Client) error {
 		return nil
 	}
 	s.division = division{field: field, place: func(key string) string { return key }, of: func(q query.Query) shardrange.Field {
-		if sameCode(q.Key, key) {
+		if compile.SameCode(q.Key, key) {
 			return field
 		}
 		return ""
@@ -109,7 +110,7 @@ func (s *runSettings) divideKeys(c *Client) error {
 
 // divideRoots finds out how the replicas of a controller divide its roots. The targets are all
 // fields of its struct.
-func (s *runSettings) divideRoots(c *Client, targets []target) error {
+func (s *runSettings) divideRoots(c *Client, targets []compile.Wanted) error {
 	if s.sharding == nil {
 		return nil
 	}
@@ -121,15 +122,15 @@ func (s *runSettings) divideRoots(c *Client, targets []target) error {
 		s.division.whole = wholeByKey
 		return nil
 	}
-	fields := map[role]shardrange.Field{rootRole: shardrange.UID, ownedRole: shardrange.Controller}
+	fields := map[compile.Role]shardrange.Field{compile.Root: shardrange.UID, compile.Owned: shardrange.Controller}
 	s.division.field = shardrange.UID
 	if s.sharding.By == ShardByNamespace {
 		s.division.field, s.division.place = shardrange.Namespace, namespaceOfKey
-		fields = map[role]shardrange.Field{rootRole: shardrange.Namespace, ownedRole: shardrange.Namespace}
+		fields = map[compile.Role]shardrange.Field{compile.Root: shardrange.Namespace, compile.Owned: shardrange.Namespace}
 	}
-	roles := make(map[string]role)
+	roles := make(map[string]compile.Role)
 	for _, t := range targets {
-		roles[t.Name] = t.role
+		roles[t.Name] = t.Role
 	}
 	s.division.of = func(q query.Query) shardrange.Field { return fields[roles[q.Name]] }
 	return nil
@@ -142,15 +143,15 @@ func namespaceOfKey(key string) string {
 }
 
 // divisible returns an error if the roots of a controller cannot be divided as is wanted.
-func (p *controlled) divisible(ctx context.Context, fields structFields) error {
+func (p *controlled) divisible(ctx context.Context, fields compile.Struct) error {
 	if p.settings.division.field != shardrange.Namespace {
 		return nil
 	}
-	root, err := fields.root()
+	root, err := fields.Root()
 	if err != nil {
 		return err
 	}
-	kind, err := p.client.mappingOf(ctx, *root)
+	kind, err := p.client.compiler().Mapping(ctx, root)
 	if err == nil && kind.Scope.Name() == meta.RESTScopeNameRoot {
 		err = fmt.Errorf("sharding by namespace: %s have none", kind.Resource.GroupResource())
 	}

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/base/shardrange"
+	"github.com/kates-go/kates/internal/client/compile"
 	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/engine/partition"
 	"github.com/kates-go/kates/internal/engine/query"
@@ -190,8 +192,8 @@ type partitioned struct {
 	failed map[string]*changes // of turns whose changes the next one has, too
 }
 
-func newPartitioned(c *Client, t reflect.Type, all *partition.Partitions, f structFields) *partitioned {
-	p := &partitioned{client: c, all: all, begin: c.withHorizon, deltas: f.deltas, invalid: f.invalid, failed: make(map[string]*changes)}
+func newPartitioned(c *Client, t reflect.Type, all *partition.Partitions, f compile.Struct) *partitioned {
+	p := &partitioned{client: c, all: all, begin: c.withHorizon, deltas: f.Reports[0].Index, invalid: f.Reports[1].Index, failed: make(map[string]*changes)}
 	p.blank = newChanges(t)
 	return p
 }
@@ -269,18 +271,18 @@ func watchEach[S any](ctx context.Context, c *Client, queries []Query, o partiti
 	if c == nil {
 		return nil, fmt.Errorf("watch each %s: %w", objects.TypeName(t), errNoClient)
 	}
-	fields, err := c.fieldsOf(ctx, structFields{}, t, queries)
+	fields, err := c.compiler().Fields(ctx, compile.Struct{Reports: reports}, t, wantedOf(queries))
 	if err == nil {
-		err = checkStruct(t, fields.targets)
+		err = compile.CheckStruct(t, fields.Wanted)
 	}
 	var compiled []query.Query
 	if err == nil {
-		compiled, err = c.compile(fields.targets)
+		compiled, err = c.compiler().All(fields.Wanted)
 	}
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch each %s: %w", objects.TypeName(t), err))
 	}
-	o.Options = c.options(c.watch.get(), watchOf(t, fields.targets))
+	o.Options = c.options(c.watch.get(), watchOf(t, fields.Wanted))
 	all, err := partition.Start(ctx, c.core.Streams, t, compiled, o)
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch each %s: %w", objects.TypeName(t), err))
@@ -399,6 +401,37 @@ func (p *partitioned) Trigger(keys ...string) { p.all.Trigger(keys...) }
 
 // TriggerAll is Trigger for all existing keys.
 func (p *partitioned) TriggerAll() { p.all.TriggerAll() }
+
+// Add adds queries, for fields of the struct that have none, while keys are handed out. Turns go
+// on. All new queries are in the same turns, as soon as each has its first list; a key whose
+// snapshot changes by that has a turn. Errors are those of [Snapshots.Add].
+func (p *Partitions[S]) Add(ctx context.Context, queries ...Query) error {
+	return p.change(ctx, "add", reflect.TypeFor[S](), queries, p.all.Add)
+}
+
+// Replace replaces the queries of these names while keys are handed out: by other namespaces,
+// other selectors, other kinds, or other functions Key. All of them change together: no turn has
+// objects of some new queries and some old ones. Until each new query has its first list, turns go
+// on with the old ones. A key whose objects change by that has a turn, also if it comes or goes.
+// See [Accumulator.Replace].
+func (p *Partitions[S]) Replace(ctx context.Context, queries ...Query) error {
+	return p.change(ctx, "replace", reflect.TypeFor[S](), queries, p.all.Replace)
+}
+
+// Remove ends the queries of these names while keys are handed out. Their fields are nil from then
+// on, and all keys have a turn. It is an error if a name has no query, or if no query with a Key
+// is left; then none is removed.
+func (p *partitioned) Remove(ctx context.Context, names ...string) error {
+	return plain.While("remove", p.all.Remove(ctx, names...))
+}
+
+func (p *partitioned) change(ctx context.Context, what string, t reflect.Type, queries []Query, do func(context.Context, ...query.Query) error) error {
+	compiled, err := p.client.compileAtRunTime(ctx, t, queries)
+	if err == nil {
+		err = do(ctx, compiled...)
+	}
+	return plain.While(what, err)
+}
 
 // Keys are those that objects have, in order, as of the latest Next.
 func (p *partitioned) Keys() []string { return p.all.Keys() }

@@ -162,7 +162,7 @@ func (e LeaderElection) config(c *Client) lease.Config {
 // leaseSettings are those of a Lease that this client holds.
 func (c *Client) leaseSettings(namespace, identity string, duration, deadline, retry time.Duration) lease.Settings {
 	return lease.Settings{
-		Client: c.core.leases.client, Server: c.core.leases.server, Namespace: cmp.Or(namespace, c.core.Namespace), Identity: identity,
+		Client: c.core.Leases.Client, Server: c.core.Leases.Server, Namespace: cmp.Or(namespace, c.core.Namespace), Identity: identity,
 		FieldManager: c.core.FieldManager, Logger: c.core.Log,
 		LeaseDuration: duration, RenewDeadline: deadline, RetryPeriod: retry,
 	}

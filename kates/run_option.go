@@ -13,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/base/plain"
+	"github.com/kates-go/kates/internal/doors"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/loops/attempts"
 	"github.com/kates-go/kates/internal/loops/keyed"
@@ -103,18 +104,18 @@ func (s *runSettings) checkLeases(c *Client) error {
 func (s *runSettings) config(c *Client, name string, log logr.Logger) keyed.Config {
 	config := keyed.Config{Workers: max(1, s.workers), Policy: s.policy, Triggers: s.triggers, Shutdown: s.shutdown, Log: log}
 	if c != nil {
-		config.Calls = c.core.loops.New(name, config.Workers, c.core.observers.call)
+		config.Calls = c.core.Loops.New(name, config.Workers, c.observers.call)
 		config.Calls.Limit = s.unhealthyAfter
 	}
 	if s.election != nil {
 		election := s.election.config(c)
-		election.Report = c.core.leases.leaders.New(election.Namespace+"/"+election.Name, lease.ErrNeverLed)
+		election.Report = c.core.Leases.Leaders.New(election.Namespace+"/"+election.Name, lease.ErrNeverLed)
 		config.Election, config.Report = &election, election.Report
 	}
 	if s.sharding != nil {
 		shard := s.sharding.shard(c)
 		shard.Config.By, shard.Whole = s.division.by(), s.division.whole
-		shard.Config.Report = c.core.leases.shards.New(shard.Config.Namespace+"/"+shard.Config.Group, shards.ErrNever)
+		shard.Config.Report = c.core.Leases.Shards.New(shard.Config.Namespace+"/"+shard.Config.Group, shards.ErrNever)
 		config.Shards, config.Report = shard, shard.Config.Report
 	}
 	return config
@@ -128,30 +129,27 @@ func (s *runSettings) logOf(c *Client, what, name string) logr.Logger {
 	return c.core.Log.WithValues(what, name)
 }
 
-// PlanFleet is what package fleet stands on, and is for that package alone: its result cannot be
-// named elsewhere. It reads the options of a run over many clusters. Leases are in the home
-// cluster; home is nil if there is none. The queries and the watch options are those of each
-// cluster. clients are the options of the clusters' clients, loops those of the fleet; the name is
-// that of the run.
-func PlanFleet(home *Client, loops *keyed.Loops, clients []Option, name string, log logr.Logger, options []RunOption) (plan *keyed.FleetPlan[RunOption], queries []Query, watch []WatchOption, err error) {
+// planFleet reads the options of a run over many clusters. Leases are in the home cluster. The
+// queries and the watch options are those of each cluster.
+func planFleet(run doors.FleetRun, options []RunOption) (*keyed.FleetPlan[RunOption, Query], error) {
+	home := run.Home.(*Client)
 	s, err := readRunOptions(options)
-	if err != nil {
-		return nil, nil, nil, err
-	}
 	switch {
+	case err != nil:
 	case len(s.handles) > 0:
-		return nil, nil, nil, errors.New("a Handle is of the run of one cluster")
+		err = errors.New("a Handle is of the run of one cluster")
 	case s.sharding != nil:
-		return nil, nil, nil, errors.New("Sharding is an option of the run of one cluster; use a LeaderElection")
+		err = errors.New("Sharding is an option of the run of one cluster; use a LeaderElection")
 	case s.election != nil && home == nil:
-		return nil, nil, nil, errors.New("a LeaderElection needs a cluster for its Lease: set Home in the options of the fleet")
+		err = errors.New("a LeaderElection needs a cluster for its Lease: set Home in the options of the fleet")
 	case s.election != nil:
-		if err := s.checkLeases(home); err != nil {
-			return nil, nil, nil, err
-		}
+		err = s.checkLeases(home)
 	}
-	plan = &keyed.FleetPlan[RunOption]{Config: s.config(home, name, log)}
-	plan.Calls = callsOfFleet(home, loops, clients, name, plan.Workers)
+	if err != nil {
+		return nil, err
+	}
+	plan := &keyed.FleetPlan[RunOption, Query]{Config: s.config(home, run.Name, run.Log), Queries: s.queries, Watched: len(s.watch) > 0}
+	plan.Calls = callsOfFleet(run, plan.Workers)
 	plan.Calls.Limit = s.unhealthyAfter
 	plan.OfCluster = func(c keyed.OfCluster) []RunOption {
 		return []RunOption{runOption(func(one *runSettings) {
@@ -160,7 +158,7 @@ func PlanFleet(home *Client, loops *keyed.Loops, clients []Option, name string, 
 			one.shutdown = keyed.Shutdown{Timeout: keyed.AtOnce, Whole: c.Grace} // with all clusters
 		})}
 	}
-	return plan, s.queries, s.watch, nil
+	return plan, nil
 }
 
 type runOption func(*runSettings)

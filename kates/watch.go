@@ -13,13 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/accumulator"
+	"github.com/kates-go/kates/internal/base/plain"
+	"github.com/kates-go/kates/internal/client/compile"
 	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/tables"
 	objects "github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
 
 // ErrClosed is the error of a watch that ended by Close.
@@ -79,7 +80,7 @@ type Invalid struct {
 //
 // See the function [Watch] for snapshots with a struct type of their own.
 func (c *Client) Watch(ctx context.Context, queries ...Query) (*Accumulator, error) {
-	acc, err := c.accumulate(ctx, nil, targetsOf(queries))
+	acc, err := c.accumulate(ctx, nil, wantedOf(queries))
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch: %w", err))
 	}
@@ -97,7 +98,7 @@ func (c *Client) WatchStruct(
 	if t == nil {
 		return nil, errors.New("watch a struct: its type is nil")
 	}
-	acc, _, err := c.watchStruct(ctx, structFields{unreported: true}, t, queries)
+	acc, _, err := c.watchStruct(ctx, compile.Struct{Reports: reports, Mode: compile.Mode{Unreported: true}}, t, queries)
 	if err != nil {
 		return nil, err
 	}
@@ -106,15 +107,15 @@ func (c *Client) WatchStruct(
 
 // watchStruct watches what the fields of a struct type say, and returns these.
 func (c *Client) watchStruct(
-	ctx context.Context, f structFields, t reflect.Type, queries []Query,
-) (*accumulator.Accumulator, structFields, error) {
-	f, err := c.fieldsOf(ctx, f, t, queries)
+	ctx context.Context, f compile.Struct, t reflect.Type, queries []Query,
+) (*accumulator.Accumulator, compile.Struct, error) {
+	f, err := c.compiler().Fields(ctx, f, t, wantedOf(queries))
 	if err == nil {
-		err = checkStruct(t, f.targets)
+		err = compile.CheckStruct(t, f.Wanted)
 	}
 	var acc *accumulator.Accumulator
 	if err == nil {
-		acc, err = c.accumulate(ctx, t, f.targets)
+		acc, err = c.accumulate(ctx, t, f.Wanted)
 	}
 	if err != nil {
 		return nil, f, reach.First(fmt.Errorf("watch %s: %w", objects.TypeName(t), err))
@@ -122,26 +123,37 @@ func (c *Client) watchStruct(
 	return acc, f, nil
 }
 
-// accumulate watches targets, for a struct type if it is known already.
-func (c *Client) accumulate(ctx context.Context, t reflect.Type, targets []target) (*accumulator.Accumulator, error) {
+// accumulate watches queries, for a struct type if it is known already.
+func (c *Client) accumulate(ctx context.Context, t reflect.Type, wanted []compile.Wanted) (*accumulator.Accumulator, error) {
 	w := c.watch.get()
-	queries, err := c.compile(targets)
+	queries, err := c.compiler().All(wanted)
 	if err != nil {
 		return nil, err
 	}
-	return accumulator.New(ctx, c.core.Streams, queries, c.options(w, watchOf(t, targets)))
+	return accumulator.New(ctx, c.core.Streams, queries, c.options(w, watchOf(t, wanted)))
+}
+
+// reports are the fields of a struct that are no queries.
+var reports = []compile.Report{
+	{Type: reflect.TypeFor[[]*Delta](), What: "for deltas"},
+	{Type: reflect.TypeFor[[]Invalid](), What: "for invalid objects"},
+}
+
+// compileAtRunTime compiles queries that come while a watch of a struct type runs.
+func (c *Client) compileAtRunTime(ctx context.Context, t reflect.Type, queries []Query) ([]query.Query, error) {
+	return c.compiler().AtRunTime(ctx, compile.Struct{Reports: reports}, t, wantedOf(queries))
 }
 
 // watched says what is watched: in messages, and as a name.
 type watched struct{ text, name string }
 
 // watchOf is a struct type, or queries.
-func watchOf(t reflect.Type, targets []target) watched {
+func watchOf(t reflect.Type, wanted []compile.Wanted) watched {
 	if t != nil && t.Name() != "" {
 		return watched{t.String(), t.String()}
 	}
-	names, quoted := make([]string, len(targets)), make([]string, len(targets))
-	for i, q := range targets {
+	names, quoted := make([]string, len(wanted)), make([]string, len(wanted))
+	for i, q := range wanted {
 		names[i], quoted[i] = q.Name, strconv.Quote(q.Name)
 	}
 	return watched{"the queries " + strings.Join(quoted, ", "), strings.Join(names, ",")}
@@ -152,7 +164,7 @@ func (c *Client) options(w watchSettings, of watched) collect.Options {
 	name := cmp.Or(w.name, of.name)
 	o := collect.Options{
 		Pace: w.pace, QuietOwnWrites: w.quietOwn, Noted: w.noted, Overdue: w.overdue,
-		Name: name, Observer: c.core.observers.ofWatch(name),
+		Name: name, Observer: c.observers.ofWatch(name),
 	}
 	if w.invalid != nil {
 		o.Invalid = func(i tables.Invalid) { w.invalid(invalidOf(i)) }
@@ -252,14 +264,14 @@ func (a *Accumulator) Add(ctx context.Context, queries ...Query) error {
 	if err == nil {
 		err = a.acc.Add(ctx, compiled...)
 	}
-	return while("add", err)
+	return plain.While("add", err)
 }
 
 // Remove ends the queries of these names while the watch runs. Their objects are deletions among
 // the deltas of the next snapshot, and their fields are nil from then on. A name that no query
 // has is an error, and then none is removed.
 func (w *watching) Remove(ctx context.Context, names ...string) error {
-	return while("remove", w.acc.Remove(ctx, names...))
+	return plain.While("remove", w.acc.Remove(ctx, names...))
 }
 
 // Replace replaces the queries of these names while the watch runs: by other namespaces, other
@@ -277,13 +289,13 @@ func (a *Accumulator) Replace(ctx context.Context, queries ...Query) error {
 	if err == nil {
 		err = a.acc.Replace(ctx, compiled...)
 	}
-	return while("replace", err)
+	return plain.While("replace", err)
 }
 
 // compile returns queries that come at run time in the accumulator's form.
 func (a *Accumulator) compile(ctx context.Context, queries []Query) ([]query.Query, error) {
 	if a.typ == nil {
-		return a.client.compile(targetsOf(queries))
+		return a.client.compiler().All(wantedOf(queries))
 	}
 	return a.client.compileAtRunTime(ctx, a.typ, queries)
 }
@@ -298,16 +310,6 @@ func (w *watching) Status() Status { return statusOf(w.acc.Status()) }
 
 // Close ends the watch, closes Changed, and waits until none of its goroutines runs any more.
 func (w *watching) Close() { w.acc.Close() }
-
-// checkStruct returns an error unless a struct type has a fitting field for each query.
-func checkStruct(t reflect.Type, targets []target) error {
-	queries := make([]snapshot.Query, len(targets))
-	for i, q := range targets {
-		queries[i] = snapshot.Query{Name: q.Name, SpansNamespaces: q.Namespace == ""}
-	}
-	_, err := snapshot.Compile(t, queries)
-	return err
-}
 
 // invalidsOf is invalidOf for several objects; nil for none.
 func invalidsOf(all []tables.Invalid) (invalid []Invalid) {

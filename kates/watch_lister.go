@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/base/plain"
+	"github.com/kates-go/kates/internal/client/compile"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/lister"
 	"github.com/kates-go/kates/internal/engine/tables"
@@ -68,18 +70,18 @@ func NewLister[T any](ctx context.Context, c *Client, query Query) (*Lister[T], 
 	if c == nil {
 		return nil, fmt.Errorf("make a lister of %s: %w", objects.TypeName(reflect.TypeFor[T]()), errNoClient)
 	}
-	wanted, err := c.fieldTarget(ctx, &structFields{}, reflect.TypeFor[elements[T]]().Field(0), query, true)
+	wanted, err := c.compiler().OfField(ctx, &compile.Struct{Reports: reports}, reflect.TypeFor[compile.Elements[T]]().Field(0), query.wanted(), true)
 	var binding *snapshot.Binding
 	if err == nil {
-		binding, err = elementsOf[T]()
+		binding, err = compile.BindingOf[T]()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make a lister of %s: %w", objects.TypeName(reflect.TypeFor[T]()), err)
 	}
-	wanted.labelled = true
-	compiled, err := c.compile([]target{wanted})
+	wanted.Labelled = true
+	compiled, err := c.compiler().All([]compile.Wanted{wanted})
 	if err = cmp.Or(err, ctx.Err()); err != nil {
-		return nil, while("make a lister", err)
+		return nil, plain.While("make a lister", err)
 	}
 	name := cmp.Or(query.Name, compiled[0].Kind)
 	options := c.options(c.watch.get(), watched{fmt.Sprintf("a lister of %q", name), name})
@@ -88,11 +90,11 @@ func NewLister[T any](ctx context.Context, c *Client, query Query) (*Lister[T], 
 	}
 	reader, err := lister.Open(context.WithoutCancel(ctx), c.core.Streams, compiled[0], options)
 	if err != nil {
-		return nil, while("make a lister", err)
+		return nil, plain.While("make a lister", err)
 	}
 	if err := reader.Wait(ctx); err != nil {
 		reader.Close()
-		return nil, while("make a lister", err)
+		return nil, plain.While("make a lister", err)
 	}
 	return &Lister[T]{
 		reader: reader, binding: binding, resource: compiled[0].Kind, known: map[objects.Key]converted[T]{},

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kates-go/kates/internal/base/plain"
+	"github.com/kates-go/kates/internal/client/compile"
 	"github.com/kates-go/kates/internal/engine/tables"
 	objects "github.com/kates-go/kates/internal/object"
 )
@@ -57,11 +58,11 @@ func Watch[S any](ctx context.Context, c *Client, queries ...Query) (*Snapshots[
 	if c == nil {
 		return nil, fmt.Errorf("watch %s: %w", objects.TypeName(t), errNoClient)
 	}
-	acc, fields, err := c.watchStruct(ctx, structFields{}, t, queries)
+	acc, fields, err := c.watchStruct(ctx, compile.Struct{Reports: reports}, t, queries)
 	if err != nil {
 		return nil, err
 	}
-	return &Snapshots[S]{watching: watching{c, acc}, deltas: fields.deltas, invalid: fields.invalid}, nil
+	return &Snapshots[S]{watching: watching{c, acc}, deltas: fields.Reports[0].Index, invalid: fields.Reports[1].Index}, nil
 }
 
 // Update is [Accumulator.Update]. It fills the whole struct, including a field for deltas and one
@@ -157,7 +158,7 @@ func (s *Snapshots[S]) Add(ctx context.Context, queries ...Query) error {
 	if err == nil {
 		err = s.acc.Add(ctx, compiled...)
 	}
-	return while("add", err)
+	return plain.While("add", err)
 }
 
 // Replace is [Accumulator.Replace]. As for [Watch], the field's type and tag apply too.
@@ -166,7 +167,7 @@ func (s *Snapshots[S]) Replace(ctx context.Context, queries ...Query) error {
 	if err == nil {
 		err = s.acc.Replace(ctx, compiled...)
 	}
-	return while("replace", err)
+	return plain.While("replace", err)
 }
 
 // because adds to the error of an end what was incomplete.

@@ -43,7 +43,7 @@ func (c *Client) DeleteAll(ctx context.Context, query Query, opts ...WriteOption
 		if query.Refs != nil {
 			return objects.Resource{}, nil, errors.New("delete all: Refs narrow watches alone, so every object would be deleted, referred to or not")
 		}
-		return c.list(ctx, write.OpDeleteAll, query)
+		return c.compiler().List(ctx, write.OpDeleteAll, query.wanted())
 	})
 }
 

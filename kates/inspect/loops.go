@@ -1,13 +1,14 @@
 package inspect
 
 import (
+	"github.com/kates-go/kates/internal/doors"
 	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/kates"
 )
 
 // loopsOf are the loops of a client that run now.
 func loopsOf(c *kates.Client) (all []*Loop) {
-	for _, r := range kates.InspectLoops(c) {
+	for _, r := range doors.Client(c).Loops.Reports() {
 		all = append(all, loopOf(r))
 	}
 	return all

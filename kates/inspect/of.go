@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kates-go/kates/internal/doors"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
@@ -14,8 +15,8 @@ import (
 // Of returns what a client does and has done. It does not wait for the server.
 func Of(c *kates.Client) *Report {
 	status := c.Status()
-	r := &Report{At: time.Now(), Server: kates.InspectServer(c), Leaders: status.Leaders, Shards: status.Shards}
-	streams := kates.InspectStreams(c)
+	r := &Report{At: time.Now(), Server: doors.Client(c).Host(), Leaders: status.Leaders, Shards: status.Shards}
+	streams := doors.Client(c).Streams
 	for _, w := range collect.Of(streams) {
 		r.Watches = append(r.Watches, watchOf(w))
 	}
@@ -121,7 +122,7 @@ func kindOf(in collect.Inspection) WatchKind {
 }
 
 func queryOf(in collect.QueryInspection) *Query {
-	q := &Query{QueryStatus: kates.QueryStatusOf([]query.Status{in.Status})[0]}
+	q := &Query{QueryStatus: doors.Queries([]query.Status{in.Status}).([]kates.QueryStatus)[0]}
 	for _, l := range in.Listeners {
 		q.Streams = append(q.Streams, l.Stream)
 		q.Bytes += l.Bytes

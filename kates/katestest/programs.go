@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/internal/base/tested"
+	"github.com/kates-go/kates/internal/doors"
 	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest/internal/trial"
@@ -209,7 +210,7 @@ func callOf(r *http.Request) trial.Call {
 // idle says why a client has nothing to do, nil if its work is done.
 func idle(client any) error {
 	c := client.(*kates.Client)
-	for _, loop := range kates.InspectLoops(c) {
+	for _, loop := range doors.Client(c).Loops.Reports() {
 		done := loop.Ended[keyed.Succeeded] + loop.Ended[keyed.Requeued]
 		for _, f := range loop.Failing {
 			switch {

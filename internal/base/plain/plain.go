@@ -121,6 +121,14 @@ func Error(err error) error {
 	return &plainError{err, text}
 }
 
+// While returns an error that also says what was being done; nil stays nil.
+func While(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return Error(fmt.Errorf("%s: %w", what, err))
+}
+
 // said returns the texts of servers that an error has.
 func said(err error, all []string) []string {
 	if status, ok := err.(*apierrors.StatusError); ok {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/fake"
@@ -157,4 +158,15 @@ func (c *Core) Newest(r objects.Resource, key objects.Key, has func(objects.Obje
 		return nil
 	}
 	return o
+}
+
+// CheckNamespace is an error if no namespace can have the name; "" stands for none.
+func CheckNamespace(name string) error {
+	if name == "" {
+		return nil
+	}
+	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
+		return fmt.Errorf("invalid namespace %q: %s", name, strings.Join(wrong, ", "))
+	}
+	return nil
 }

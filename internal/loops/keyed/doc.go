@@ -20,7 +20,7 @@
 //
 // Package controller needs parts of package kates that are not public: how a struct's fields
 // become queries, and the partitions of roots. [Plan], [Roots] and [Root] are the types of what
-// package kates gives it, through kates.PlanController, its one entry for that. They are here
-// because both packages know them, and kates cannot import controller. Public types stay in
+// package kates gives it, through package doors. They are here because both packages know them,
+// and kates cannot import controller. Public types stay in
 // package kates; this package makes its errors through [Policy].
 package keyed

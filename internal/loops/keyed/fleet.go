@@ -8,9 +8,11 @@ import (
 )
 
 // FleetPlan is what the options of a run over many clusters say, as package kates has read them.
-// Option is its RunOption.
-type FleetPlan[Option any] struct {
-	Config // of the whole run: Election and Report are about a home cluster
+// Option is its RunOption, and Query its Query.
+type FleetPlan[Option, Query any] struct {
+	Config  // of the whole run: Election and Report are about a home cluster
+	Queries []Query
+	Watched bool // there are options of watches
 	// OfCluster returns the options of the run of one cluster.
 	OfCluster func(OfCluster) []Option
 }

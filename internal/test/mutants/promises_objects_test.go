@@ -94,7 +94,7 @@ var held = []mutant{
 	},
 	{
 		name: "a misspelt path is a field that is always empty", says: "an object of which a part is held is the whole one without the other fields",
-		in: "Client.form", caught: "TestProjectionsThatMakeNoSenseAreErrorsAtWatch",
+		in: "Compiler.form", caught: "TestProjectionsThatMakeNoSenseAreErrorsAtWatch",
 		old: `if _, err := k.For(typ); err != nil {
 				return "", fmt.Errorf("its Projection: %w", err)
 			}`,

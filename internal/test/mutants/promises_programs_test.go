@@ -153,9 +153,9 @@ var partitions = []mutant{
 var controllers = []mutant{
 	{
 		name: "a root that nothing refers to is taken for deleted", says: "a reconciler is told of a root that has departed, and of no other",
-		in: "roots.Selective", caught: "TestARootThatNothingRefersToAnyMoreHasLeftAndIsNotTakenForDeleted",
-		old: `r.reselected.Load() || t.selection().selects() || t.AnyOf != nil || t.NamespaceSelector != "" || t.Refs != nil`,
-		new: `r.reselected.Load() || t.selection().selects() || t.AnyOf != nil || t.NamespaceSelector != ""`,
+		in: "Wanted.Narrows", caught: "TestARootThatNothingRefersToAnyMoreHasLeftAndIsNotTakenForDeleted",
+		old: `w.Refs != nil`,
+		new: `false`,
 	},
 	{
 		name: "what left its query was deleted", says: "a reconciler is told of a root that has departed, and of no other",

@@ -108,7 +108,7 @@ var tools = []mutant{
 	},
 	{
 		name: "the panic of an observer ends the call", says: "an observer is told once, and its panic ends nothing",
-		in: "observers.tell", caught: "TestAnObserverThatPanicsHarmsNeitherTheCallNorTheOthers",
+		in: "Told.Tell", caught: "TestAnObserverThatPanicsHarmsNeitherTheCallNorTheOthers",
 		old: `err := guard.Named(what, func() error {
 				f()
 				return nil

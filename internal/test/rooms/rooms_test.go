@@ -41,11 +41,12 @@ var arrows = []struct {
 	{"warm/files", ""},
 	{"warm", "source intake reflector warm/files"},
 	{"stream", "source audience intake reflector store warm"},
-	{"query", "plan audience stream"},
+	{"streamset", "source audience intake reflector store warm stream"},
+	{"query", "plan audience stream streamset"},
 	{"tables", ""},
-	{"collect", "source stream query tables"},
-	{"lister", "stream query collect tables"},
-	{"partition", "stream query collect tables"},
+	{"collect", "source stream streamset query tables"},
+	{"lister", "streamset query collect tables"},
+	{"partition", "streamset query collect tables"},
 }
 
 // sources calls f with each file of the engine that is no test, by the package that it is in.

@@ -1,7 +1,6 @@
-package kates
+package compile
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -49,7 +48,7 @@ func FuzzAQueryIsRefusedOrSelectsSome(f *testing.F) {
 	f.Add("../x", "a in ()", "a", "\xff", "!a")
 	f.Add("", "a notin (b),c", "spec.a!=x,spec.a=y", "", "a,")
 	f.Fuzz(func(t *testing.T, namespace, labels, fields, other, spaces string) {
-		q := Query{Name: "Q", Kind: "svc", Namespace: namespace, LabelSelector: labels, FieldSelector: fields, NamespaceSelector: spaces}
+		q := Wanted{Name: "Q", Kind: "svc", Place: Place{Namespace: namespace, NamespaceSelector: spaces}}
 		if other != "" {
 			q.Namespaces = []string{other}
 		}
@@ -65,25 +64,6 @@ func FuzzAQueryIsRefusedOrSelectsSome(f *testing.F) {
 		}
 		if s.Labels != nil && s.Labels.Empty() || s.Fields != nil && s.Fields.Empty() {
 			t.Fatalf("%q and %q select everything", labels, fields)
-		}
-	})
-}
-
-func FuzzADeltaIsReadAsItWasWritten(f *testing.F) {
-	f.Add([]byte(`{"kind":"Pod","metadata":{"name":"a"},"deltaType":"update","query":"Pods"}`))
-	f.Add([]byte(`{"deltaType":7}`))
-	f.Add([]byte(`{"deltaType":null}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var d, again Delta
-		if json.Unmarshal(data, &d) != nil {
-			return
-		}
-		text, err := json.Marshal(&d)
-		if err != nil {
-			t.Fatalf("%s: %v", data, err)
-		}
-		if err := json.Unmarshal(text, &again); err != nil || again.DeltaType != d.DeltaType || again.Query != d.Query || again.Name != d.Name {
-			t.Fatalf("%s is written as %s: %v", data, text, err)
 		}
 	})
 }

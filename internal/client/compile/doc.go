@@ -1,0 +1,17 @@
+// Package compile makes queries of the engine from what users want: from queries of package kates,
+// and from the fields of a struct type.
+//
+// In come a [Wanted] for each query, which package kates fills, and the struct type. Out come
+// query.Query values, or an error that names the query or the field. Begin at [Compiler.All], and
+// at [Compiler.Fields] for a struct type.
+//
+//	a struct type ─▶ fields.go, roles.go ─▶ Wanted ─▶ compile.go ─▶ query.Query
+//	                                                    └─▶ form.go: what the stream holds of objects
+//
+// A compiler knows the functions of a query by their code: those that this package has made say
+// which type they take and which fields they read. Any other function may read everything. See
+// [question].
+//
+// The package starts no stream. It asks the server what a kind is, and which fields it selects by,
+// only when the engine resolves a query.
+package compile

@@ -1,0 +1,131 @@
+package shared
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/internal/base/plain"
+	"github.com/kates-go/kates/internal/client/reach"
+	"github.com/kates-go/kates/internal/client/wire"
+	"github.com/kates-go/kates/internal/engine/stream"
+	"github.com/kates-go/kates/internal/engine/streamset"
+)
+
+// ErrOtherCluster is the error of a Reconnect to another cluster.
+var ErrOtherCluster = errors.New("the configuration is for another cluster")
+
+// Reconnect moves the client to another connection to its cluster.
+func (c *Client) Reconnect(ctx context.Context, config *rest.Config) error {
+	return reach.First(plain.While("reconnect", c.reconnect(ctx, config)))
+}
+
+func (c *Client) reconnect(ctx context.Context, config *rest.Config) error {
+	link, turn := c.Link, c.reconnecting
+	switch {
+	case link == nil:
+		return errors.New("this client was made of a dynamic.Interface, which has the connection")
+	case config == nil:
+		return errors.New("it needs a rest.Config")
+	}
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	ctx, cancel := c.Streams.Bound(ctx)
+	defer cancel()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	next, err := wire.Connect(c.Configure(config))
+	if err != nil {
+		return err
+	}
+	if err = c.sameCluster(ctx, next); err == nil {
+		err = c.Streams.Move(wire.Over(ctx, next), streamset.Exchange{
+			Do:        func() { link.Exchange(next) },
+			Elsewhere: next.Server != link.Now().Server,
+			Unlike:    next.Reach != link.Now().Reach,
+		})
+	}
+	if err != nil {
+		next.Close()
+		if errors.Is(context.Cause(ctx), stream.ErrClosed) {
+			return stream.ErrClosed
+		}
+		return err
+	}
+	c.Log.Info("reconnected", "server", next.Host)
+	return nil
+}
+
+// sameClusterTimeout bounds the questions which cluster it is.
+const sameClusterTimeout = 30 * time.Second
+
+// sameCluster is an error if another connection is to another cluster, or if nobody can tell.
+func (c *Client) sameCluster(ctx context.Context, next *wire.Connection) error {
+	ctx, cancel := context.WithTimeout(ctx, sameClusterTimeout)
+	defer cancel()
+	uid, err := clusterUID(ctx, next.Dynamic())
+	if err != nil && !refused(err) {
+		return err
+	}
+	known := c.uid.Load()
+	if known == nil {
+		if c.untold.Load() {
+			return nil
+		}
+		was, err := c.ClusterUID(ctx)
+		switch {
+		case refused(err):
+			return nil
+		case err != nil:
+			return fmt.Errorf("nobody knows which cluster the client has (ask for ClusterUID in good time): %w", err)
+		}
+		known = &was
+	}
+	switch {
+	case err != nil:
+		return err
+	case uid != *known:
+		return fmt.Errorf("%w: its UID is %s, that of the client's %s", ErrOtherCluster, uid, *known)
+	}
+	return nil
+}
+
+// refused reports whether the server does not tell which cluster it is, and will not.
+func refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
+
+// ClusterUID asks the server which cluster it is, and remembers the first answer, or that it was refused.
+func (c *Client) ClusterUID(ctx context.Context) (types.UID, error) {
+	uid, err := clusterUID(ctx, c.Dynamic)
+	switch {
+	case err == nil:
+		c.uid.CompareAndSwap(nil, &uid)
+	case refused(err):
+		c.untold.Store(true)
+	}
+	return uid, err
+}
+
+func clusterUID(ctx context.Context, over dynamic.Interface) (types.UID, error) {
+	namespaces := over.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	u, err := namespaces.Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err == nil && u.GetUID() == "" {
+		err = errors.New("the namespace has no UID")
+	}
+	if err != nil {
+		return "", reach.First(fmt.Errorf("read the UID of namespace kube-system: %w", err))
+	}
+	return u.GetUID(), nil
+}
