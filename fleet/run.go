@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/kates"
@@ -65,63 +63,24 @@ func Run[S any](ctx context.Context, f *Fleet, call func(ctx context.Context, sn
 	if snaps.shape.deltas != nil {
 		return fail(errors.New("a field for deltas is for Watch"))
 	}
-	all := &whole[S]{Snapshots: snaps, call: call, due: make(chan struct{}, 1)}
-	poke(all.due)
-	loop := &keyed.Loop[*wholeTurn[S]]{Config: config, Source: all, Work: all, Grace: grace}
-	err = loop.Run(ctx)
+	err = keyed.NewWhole(config, grace, whole[S]{snaps}, call).Run(ctx)
 	return keyed.Lacking(config.Log, snaps.Ready(), endOf(ctx, err, fail))
 }
 
-// whole is the watch of a fleet as the source of a loop that has one key, and the work. Its one
-// worker, or a follower before that, reads.
-type whole[S any] struct {
-	*Snapshots[S]
-	call func(context.Context, *S) error
-	due  chan struct{} // the function is to be called, though nothing may have changed
-	rest atomic.Int64  // a time.Duration: no turn before
-}
+// whole is the watch of a fleet as [keyed.Snapshots].
+type whole[S any] struct{ *Snapshots[S] }
 
-// wholeTurn is a turn of a whole. It is ended by End, and by nobody else.
-type wholeTurn[S any] struct {
-	of   *whole[S]
-	snap *S
-}
-
-var (
-	_ keyed.Source[*wholeTurn[int]] = &whole[int]{}
-	_ keyed.Work[*wholeTurn[int]]   = &whole[int]{}
-)
-
-// Next implements [keyed.Source].
-func (w *whole[S]) Next(ctx context.Context) (*wholeTurn[S], error) {
-	keyed.Pause(ctx, time.Duration(w.rest.Swap(0)), w.Done())
-	due := false
-	for {
-		select {
-		case <-w.Changed(): // not before, though something may have changed during the last turn
-		case <-w.due:
-			due = true
-		case <-ctx.Done():
-		}
-		snap := new(S)
-		changed, complete, err := w.update(ctx, reflect.ValueOf(snap).Elem())
-		switch {
-		case err != nil:
-			return nil, w.because(err)
-		case complete && (changed || due):
-			return &wholeTurn[S]{w, snap}, nil
-		}
+// Current implements [keyed.Snapshots].
+func (w whole[S]) Current(ctx context.Context) (snap *S, changed, complete bool, err error) {
+	snap = new(S)
+	if changed, complete, err = w.update(ctx, reflect.ValueOf(snap).Elem()); err != nil {
+		err = w.because(err)
 	}
+	return snap, changed, complete, err
 }
 
-// Refresh implements [keyed.Watch].
-func (w *whole[S]) Refresh(ctx context.Context) error {
-	_, _, err := w.update(ctx, reflect.ValueOf(new(S)).Elem())
-	return err
-}
-
-// Sync implements [keyed.Watch]. It waits for all clusters at the same time.
-func (w *whole[S]) Sync(ctx context.Context) error {
+// Sync implements [keyed.Snapshots]. It waits for all clusters at the same time.
+func (w whole[S]) Sync(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, w.fleet.options.Timeout)
 	defer cancel()
 	parts, _, _ := w.now()
@@ -137,43 +96,6 @@ func (w *whole[S]) Sync(ctx context.Context) error {
 	return context.Cause(w.ctx)
 }
 
-func (w *whole[S]) Keys() []string        { return []string{""} }
-func (w *whole[S]) Trigger(...string)     { poke(w.due) }
-func (w *whole[S]) TriggerAll()           { poke(w.due) }
-func (w *whole[S]) Done() <-chan struct{} { return w.ctx.Done() }
-func (w *whole[S]) Err() error            { return context.Cause(w.ctx) }
-
-// Begin implements [keyed.Work].
-func (w *whole[S]) Begin(*wholeTurn[S], bool) bool { return true }
-
-// Call implements [keyed.Work].
-func (w *whole[S]) Call(ctx context.Context, turn *wholeTurn[S], _ int) error {
-	return w.call(ctx, turn.snap)
-}
-
-// End implements [keyed.Work].
-func (w *whole[S]) End(turn *wholeTurn[S], o keyed.Outcome) error {
-	switch {
-	case o.Final:
-		return o.Err
-	case o.Err != nil:
-		turn.Again(o.Again)
-	case o.Cut:
-		turn.Yield()
-	}
-	return nil
-}
-
-func (*wholeTurn[S]) Name() string                                { return "" }
-func (*wholeTurn[S]) Context(ctx context.Context) context.Context { return ctx }
-func (*wholeTurn[S]) Ready() time.Time                            { return time.Time{} }
-func (*wholeTurn[S]) Done(error)                                  {}
-func (*wholeTurn[S]) Keep()                                       {}
-func (*wholeTurn[S]) Drop()                                       {}
-func (t *wholeTurn[S]) Yield()                                    { poke(t.of.due) }
-
-// Again implements [keyed.Turn].
-func (t *wholeTurn[S]) Again(after time.Duration) {
-	t.of.rest.Store(int64(after))
-	poke(t.of.due)
-}
+func (w whole[S]) Done() <-chan struct{} { return w.ctx.Done() }
+func (w whole[S]) Err() error            { return context.Cause(w.ctx) }
+func (w whole[S]) Handled()              {}

@@ -53,11 +53,8 @@ type settings struct {
 	maxObjectBytes int64         // 0: defaultMaxObjectBytes
 	hang           time.Duration // 0: defaultHang
 
-	wrong error // the first option that makes no sense
+	refusal
 }
-
-// reject notes an option that makes no sense. The first one counts.
-func (s *settings) reject(err error) { s.wrong = cmp.Or(s.wrong, err) }
 
 // apply applies an option.
 func (s *settings) apply(o Option) {
@@ -78,20 +75,20 @@ type watchSettings struct {
 	noted     *atomic.Bool                       // see collect.Options
 	overdue   time.Duration
 	name      string // "": by what is watched
-	wrong     error  // the first option that makes no sense
+	refusal
 }
 
-// least0 returns an error if the argument of an option is negative, unless an option before was
-// wrong. zero says what 0 means.
-func least0[N int | int64 | time.Duration](before error, option string, n N, zero string) error {
-	if before == nil && n < 0 {
-		return fmt.Errorf("%s is %v: it cannot be negative; 0 %s", option, n, zero)
+// refusal is the first option that makes no sense.
+type refusal struct{ wrong error }
+
+func (r *refusal) reject(err error) { r.wrong = cmp.Or(r.wrong, err) }
+
+// least0 refuses a negative argument of an option. zero says what 0 means.
+func least0[N int | int64 | time.Duration](r *refusal, option string, n N, zero string) {
+	if n < 0 {
+		r.reject(fmt.Errorf("%s is %v: it cannot be negative; 0 %s", option, n, zero))
 	}
-	return before
 }
-
-// reject notes an option that makes no sense. The first one counts.
-func (w *watchSettings) reject(err error) { w.wrong = cmp.Or(w.wrong, err) }
 
 // apply applies an option.
 func (w *watchSettings) apply(o WatchOption) {
@@ -217,7 +214,7 @@ func WithRateLimit(qps float32, burst int) Option {
 		if qps == 0 {
 			o.reject(errors.New("WithRateLimit(0, …) would allow no request: below 0 there is no limit"))
 		}
-		o.wrong = least0(o.wrong, "the burst of WithRateLimit", burst, "is client-go's default, 10")
+		least0(&o.refusal, "the burst of WithRateLimit", burst, "is client-go's default, 10")
 	})
 }
 
@@ -242,7 +239,7 @@ func WithRateLimit(qps float32, burst int) Option {
 func WithMaxObjects(n int) Option {
 	return option(func(o *settings) {
 		o.streams.ObjectsMax = n
-		o.wrong = least0(o.wrong, "WithMaxObjects", n, "is no bound")
+		least0(&o.refusal, "WithMaxObjects", n, "is no bound")
 	})
 }
 
@@ -258,7 +255,7 @@ func WithManagedFields() Option {
 func WithInterval(d time.Duration) WatchOption {
 	return watchOption(func(w *watchSettings) {
 		w.pace.Interval = d
-		w.wrong = least0(w.wrong, "WithInterval", d, "signals every change")
+		least0(&w.refusal, "WithInterval", d, "signals every change")
 	})
 }
 
@@ -270,8 +267,8 @@ func WithInterval(d time.Duration) WatchOption {
 func WithDebounce(quiet, most time.Duration) WatchOption {
 	return watchOption(func(w *watchSettings) {
 		w.pace.Quiet, w.pace.QuietMax = quiet, most
-		w.wrong = least0(w.wrong, "the quiet time of WithDebounce", quiet, "is off")
-		w.wrong = least0(w.wrong, "the longest delay of WithDebounce", most, "is ten times quiet")
+		least0(&w.refusal, "the quiet time of WithDebounce", quiet, "is off")
+		least0(&w.refusal, "the longest delay of WithDebounce", most, "is ten times quiet")
 		if most != 0 && most < quiet {
 			w.reject(fmt.Errorf("the longest delay of WithDebounce is %s, and its quiet time %s: it cannot be less; 0 is ten times quiet", most, quiet))
 		}
@@ -304,128 +301,6 @@ func WithTransform(f func(Object) error) WatchOption {
 func WithOverdue(d time.Duration) WatchOption {
 	return watchOption(func(w *watchSettings) {
 		w.overdue = d
-		w.wrong = least0(w.wrong, "WithOverdue", d, "is the default, 10s")
+		least0(&w.refusal, "WithOverdue", d, "is the default, 10s")
 	})
-}
-
-// Tuning is an option of a client: how its streams work. Zero is the default of each field, and
-// good for most programs. A client may be given several; of each field the last value that is not
-// zero counts. A negative value is an error.
-//
-//	client, err := kates.NewClient(config, kates.Tuning{Linger: time.Minute, CompressedLists: true})
-type Tuning struct {
-	// Linger is how long a stream runs on after its last user has left, so that another one finds
-	// it. Default: it ends at once.
-	Linger time.Duration
-	// IdleTimeout is how long a watch may bring nothing before the connection counts as dead.
-	// Servers send a bookmark about every minute. Then the server is asked for its newest version,
-	// and the watch is opened again. This bounds how long a half-open connection, or a cluster
-	// that was restored from a backup, stays unnoticed. Default: 130 s.
-	IdleTimeout time.Duration
-	// KindPoll is how often the client looks for an optional kind that is not served. Default: 2 s.
-	KindPoll time.Duration
-	// PendingWrites is how many own writes are held for a stream that does not show them yet. Past
-	// the limit the stream lists again. Default: 10,000.
-	PendingWrites int
-	// Lists says how first lists are fetched.
-	Lists ListMode
-	// PageSize is the number of objects in a page, of lists that come in pages. Default: 500.
-	PageSize int64
-	// MaxObjectBytes bounds the memory that one object may take while it is read: an object of a
-	// list, or an event of a watch, as it comes over the wire, and decompressed. A larger one is
-	// an error of its query; what is shown stays. A server stores objects of a few megabytes at
-	// most, and their JSON may be several times as long. It also bounds every other answer that is
-	// read as a whole: an object that is read or written, or an error. Discovery may have a quarter
-	// of that in all, 1 MiB at least, with a group or version for each KiB and a resource for each
-	// 128 bytes; the version, and an OpenAPI document, a quarter each. A page of a list may have as
-	// many bytes as PageSize objects, or 500 if those are more. Default: 64 MiB.
-	MaxObjectBytes int64
-	// CompressedLists lets the server compress large answers, above all lists, as it does for
-	// client-go's clients that do not stream their lists. An answer has a few times fewer bytes. A
-	// list takes a fifth more CPU here, and a multiple of that at the server. It pays over a slow
-	// network. Default: nothing is compressed.
-	CompressedLists bool
-	// UntypedStreams watches everything as untyped objects, and converts them to the types of the
-	// snapshots' fields when they are shown. So does a client that is made from a
-	// dynamic.Interface. It takes several times the CPU and the memory. Default: objects of fields
-	// whose Go type the scheme knows are decoded directly from the wire.
-	UntypedStreams bool
-	// ShareWider serves a query for a part of what a running watch of this client has from that
-	// watch, so that it needs none of its own: less memory, and fewer requests. The watch has all
-	// objects of the kind in the query's namespace, or in all namespaces; in the form that the
-	// query wants, or in any if the query wants metadata alone; and no transform. It has its
-	// first list, and no error. The query narrows it by namespace, labels, metadata.name and
-	// metadata.namespace, which can be judged here, in AnyOf, too. Other fields need a watch of their
-	// own, and what [Query.Refs] names has watches of its own. One watch serves 64 such queries at
-	// most; each namespace of [Query.Namespaces] counts as one.
-	//
-	// The watch goes on as long as one of these queries runs, with everything that it holds, and
-	// an error of it is one of theirs. Start the widest watches first: a running query keeps the
-	// watch that it has. In the status the form of such a query ends in "of a wider watch".
-	// Default: a query lists and watches what it selects, and nothing else.
-	ShareWider bool
-}
-
-// defaultMaxObjectBytes is above what a server can hold: it takes requests of 3 MiB, and JSON may
-// write six bytes for one.
-const defaultMaxObjectBytes = 64 << 20
-
-// ListMode is how first lists are fetched, see [Tuning]. All modes are consistent. Pages cost the
-// server and the client less CPU. For untyped objects, streams save the client the memory of a
-// page.
-type ListMode string
-
-const (
-	// AutomaticLists, the default: lists for fields of Go types that the scheme knows come in
-	// pages, decoded one object at a time, and all others are streamed.
-	AutomaticLists ListMode = ""
-	// PagedLists come in pages.
-	PagedLists ListMode = "paged"
-	// StreamedLists come as a stream of events (KEP-3157), where the server has that.
-	StreamedLists ListMode = "streamed"
-)
-
-// check returns an error that names the first field that makes no sense.
-func (t Tuning) check() (err error) {
-	err = least0(err, "Tuning.Linger", t.Linger, "ends a stream at once")
-	err = least0(err, "Tuning.IdleTimeout", t.IdleTimeout, "is the default, 130s")
-	err = least0(err, "Tuning.KindPoll", t.KindPoll, "is the default, 2s")
-	err = least0(err, "Tuning.PendingWrites", t.PendingWrites, "is the default, 10,000")
-	err = least0(err, "Tuning.PageSize", t.PageSize, "is the default, 500")
-	err = least0(err, "Tuning.MaxObjectBytes", t.MaxObjectBytes, "is the default, 64 MiB")
-	if err != nil {
-		return err
-	}
-	switch t.Lists {
-	case AutomaticLists, PagedLists, StreamedLists:
-		return nil
-	}
-	return fmt.Errorf("Tuning.Lists is %q: there are AutomaticLists, PagedLists and StreamedLists", string(t.Lists))
-}
-
-func (t Tuning) applyToClient(s *settings) {
-	s.reject(t.check())
-	set(&s.streams.Grace, t.Linger)
-	set(&s.streams.IdleTimeout, t.IdleTimeout)
-	set(&s.streams.KindPoll, t.KindPoll)
-	set(&s.streams.PendingMax, t.PendingWrites)
-	set(&s.streams.PageSize, t.PageSize)
-	set(&s.maxObjectBytes, t.MaxObjectBytes)
-	set(&s.compressed, t.CompressedLists)
-	set(&s.untyped, t.UntypedStreams)
-	set(&s.streams.Share, t.ShareWider)
-	switch t.Lists {
-	case PagedLists:
-		s.streams.StreamLists, s.streamLists = false, false
-	case StreamedLists:
-		s.streams.StreamLists, s.streamLists = true, true
-	}
-}
-
-// set sets a field to a value that is not zero.
-func set[T comparable](field *T, value T) {
-	var zero T
-	if value != zero {
-		*field = value
-	}
 }

@@ -62,7 +62,7 @@ func (c *Client) HealthCheck(*http.Request) error { return health.Errors(c.core.
 func WithHangTimeout(d time.Duration) Option {
 	return option(func(s *settings) {
 		s.hang = d
-		s.wrong = least0(s.wrong, "WithHangTimeout", d, "is the default, 2m")
+		least0(&s.refusal, "WithHangTimeout", d, "is the default, 2m")
 	})
 }
 

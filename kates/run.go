@@ -1,19 +1,16 @@
 package kates
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
-	"time"
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/loops/attempts"
 	"github.com/kates-go/kates/internal/loops/keyed"
-	"github.com/kates-go/kates/internal/loops/lease"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -57,190 +54,122 @@ import (
 // Nothing that it has started is left when it returns.
 func Run[S any](ctx context.Context, c *Client, f func(context.Context, *S) error, options ...RunOption) error {
 	t := reflect.TypeFor[S]()
-	settings, err := newRunSettings(c, f == nil, options)
-	if err == nil && settings.workers > 0 {
-		err = errors.New("WithWorkers is an option of RunEach: one snapshot has one function")
-	}
-	if err == nil && settings.sharding != nil {
-		err = errors.New("Sharding is an option of RunEach: one snapshot has no keys")
-	}
-	if err != nil {
-		return fmt.Errorf("run %s: %w", objects.TypeName(t), err)
-	}
-	release, err := take(settings.handles)
-	if err != nil {
-		return fmt.Errorf("run %s: %w", objects.TypeName(t), err)
-	}
-	defer release()
-	config := settings.config(c, t.String(), c.core.Log.WithValues("run", t.String()))
-	ctx, grace, stop, err := config.Shutdown.Begin(ctx, config.Log)
-	if err != nil {
-		return fmt.Errorf("run %s: %w", t, err)
-	}
-	defer stop()
-	snapshots, end, err := keyed.Outlive(ctx, grace, func(life context.Context) (*Snapshots[S], error) {
-		return Watch[S](life, c.With(settings.watch...), settings.queries...)
+	r, err := begin(ctx, c, "run", t, f == nil, options, func(s *runSettings) error {
+		switch {
+		case s.workers > 0:
+			return errors.New("WithWorkers is an option of RunEach: one snapshot has one function")
+		case s.sharding != nil:
+			return errors.New("Sharding is an option of RunEach: one snapshot has no keys")
+		}
+		return nil
 	})
 	if err != nil {
-		return keyed.Lacking(config.Log, err, endOfRun(ctx, t, config.Unstarted(err)))
+		return err
+	}
+	defer r.end()
+	snapshots, end, err := keyed.Outlive(r.ctx, r.grace, func(life context.Context) (*Snapshots[S], error) {
+		return Watch[S](life, c.With(r.watch...), r.queries...)
+	})
+	if err != nil {
+		return r.ended(err, r.config.Unstarted(err))
 	}
 	defer end()
 	defer snapshots.Close()
-	r := &runner[S]{
-		call: f, begin: c.withHorizon, snapshots: snapshots, triggered: make(chan struct{}, 1), due: true,
-		tries: keyed.Tries{Policy: &config.Policy, Log: config.Log, Calls: config.Calls},
-	}
+	current := currentOf[S]{Accumulator: snapshots.acc, of: snapshots}
 	if snapshots.deltas != nil {
-		r.changes = newChanges(t)
+		current.changes = newChanges(t)
 	}
-	bind(settings.handles, handledRun[S]{snapshots, r})
-	defer config.Calls.Begin()()
-	defer keyed.Listen(ctx, config.Triggers, r.trigger)()
-	err = config.Standing(ctx, func() error {
-		if config.Election == nil {
-			return r.within(ctx, context.WithoutCancel(ctx), grace)
-		}
-		return lease.Lead(ctx, *config.Election, keyed.Leader{
-			Watch: following[S]{snapshots.acc, r}, Triggered: r.triggered, Log: config.Log, Backoff: config.Policy.Backoff,
-			Work: func(ctx, lease context.Context) error { return r.within(ctx, lease, grace) },
-		})
-	})
-	return keyed.Lacking(config.Log, snapshots.Ready(), endOfRun(ctx, t, err))
+	whole := keyed.NewWhole(r.config, r.grace, current, func(ctx context.Context, snap *S) error { return f(c.withHorizon(ctx), snap) })
+	bind(r.handles, handledRun[S]{snapshots, whole})
+	err = whole.Run(r.ctx)
+	return r.ended(snapshots.Ready(), err)
+}
+
+// begun is a Run or a RunEach that has begun.
+type begun struct {
+	*runSettings
+	typ    reflect.Type
+	config keyed.Config
+	ctx    context.Context // of the run
+	grace  *keyed.Grace
+	end    func() // of the run
+}
+
+// begin reads the options of a run, and begins it. what names the run in errors.
+func begin(
+	ctx context.Context, c *Client, what string, t reflect.Type, noFunction bool, options []RunOption, check func(*runSettings) error,
+) (*begun, error) {
+	fail := func(err error) (*begun, error) { return nil, fmt.Errorf("%s %s: %w", what, objects.TypeName(t), err) }
+	settings, err := newRunSettings(c, noFunction, options)
+	if err == nil {
+		err = check(settings)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	release, err := take(settings.handles)
+	if err != nil {
+		return fail(err)
+	}
+	r := &begun{runSettings: settings, typ: t, config: settings.config(c, t.String(), settings.logOf(c, "run", t.String()))}
+	var stop func()
+	if r.ctx, r.grace, stop, err = r.config.Shutdown.Begin(ctx, r.config.Log); err != nil {
+		release()
+		return fail(err)
+	}
+	r.end = func() {
+		stop()
+		release()
+	}
+	return r, nil
+}
+
+// ended is what a run returns: nil if its end was wanted. missing is what no snapshot has had.
+func (r *begun) ended(missing, err error) error {
+	if last, final := attempts.Final(err); final {
+		err = last
+	} else if errors.Is(r.ctx.Err(), context.Canceled) && !errors.Is(err, ErrAborted) {
+		err = nil
+	} else {
+		err = reach.First(fmt.Errorf("run %s: %w", objects.TypeName(r.typ), err))
+	}
+	return keyed.Lacking(r.config.Log, missing, err)
 }
 
 // handledRun is a run as its [Handle] controls it. It has no keys.
 type handledRun[S any] struct {
 	*Snapshots[S]
-	of *runner[S]
+	loop *keyed.Whole[*S]
 }
 
 func (h handledRun[S]) Trigger(...string) {}
-func (h handledRun[S]) TriggerAll()       { h.of.trigger() }
+func (h handledRun[S]) TriggerAll()       { h.loop.Trigger() }
 
-// following is a run's watch, whose snapshots a follower keeps up to date.
-type following[S any] struct {
+// currentOf are the snapshots of a run. It is a [keyed.Snapshots].
+type currentOf[S any] struct {
 	*accumulator.Accumulator
-	of *runner[S]
+	of      *Snapshots[S]
+	changes *changes // nil if S has no field for deltas
 }
 
-// Refresh implements [keyed.Watch].
-func (f following[S]) Refresh(ctx context.Context) error {
-	_, _, err := f.of.current(ctx)
-	return err
-}
-
-// endOfRun is what Run returns: nil if its end was wanted.
-func endOfRun(ctx context.Context, t reflect.Type, err error) error {
-	if last, final := attempts.Final(err); final {
-		return last
-	}
-	if errors.Is(ctx.Err(), context.Canceled) && !errors.Is(err, ErrAborted) {
-		return nil
-	}
-	return reach.First(fmt.Errorf("run %s: %w", objects.TypeName(t), err))
-}
-
-// runner is one Run. All of it belongs to the goroutine of Run, except that triggers send to
-// triggered.
-type runner[S any] struct {
-	call      func(context.Context, *S) error
-	begin     func(context.Context) context.Context
-	snapshots *Snapshots[S]
-	tries     keyed.Tries
-	changes   *changes         // nil if S has no field for deltas
-	triggered chan struct{}    // by another trigger
-	due       bool             // the function is to be called, though nothing may have changed
-	later     <-chan time.Time // the function has asked to be called then; nil: it has not
-}
-
-// within is loop, with the grace that calls have at the end, as long as there is a lease.
-func (r *runner[S]) within(ctx, lease context.Context, g *keyed.Grace) (err error) {
-	calls, stop := g.Extend(ctx, lease)
-	defer func() { err = cmp.Or(stop(), err) }() // also if the function ends its goroutine
-	return r.loop(ctx, calls)
-}
-
-// loop calls the function until ctx or the watch ends, or an error is permanent. Calls have a
-// context of their own.
-func (r *runner[S]) loop(ctx, calls context.Context) error {
-	for {
-		select {
-		case <-r.triggered:
-			r.due = true
-		default:
-		}
-		snap, changed, err := r.current(ctx)
-		if err != nil {
-			return err
-		}
-		if snap == nil || !changed && !r.due {
-			r.wait(ctx)
-			continue
-		}
-		again, err := r.try(calls, snap)
-		if err != nil {
-			return err
-		}
-		r.due = again > 0
-		keyed.Pause(ctx, again, r.snapshots.acc.Done()) // no change ends a backoff
-		if !r.due {
-			r.wait(ctx) // for the next signal, though something may have changed during the call
-		}
-	}
-}
-
-// current returns the newest snapshot, nil while there is none.
-func (r *runner[S]) current(ctx context.Context) (snap *S, changed bool, err error) {
+// Current implements [keyed.Snapshots]. Deltas are about the last snapshot that was handled.
+func (c currentOf[S]) Current(ctx context.Context) (snap *S, changed, complete bool, err error) {
 	snap = new(S)
-	changed, complete, err := r.snapshots.update(ctx, snap)
-	if err != nil {
-		return nil, false, r.snapshots.because(err)
+	if changed, complete, err = c.of.update(ctx, snap); err != nil {
+		return nil, false, false, c.of.because(err)
 	}
-	if !complete {
-		return nil, false, nil
+	if complete && c.changes != nil {
+		field := reflect.ValueOf(snap).Elem().FieldByIndex(c.of.deltas)
+		c.changes.add(field.Interface().([]*Delta))
+		field.Set(reflect.ValueOf(c.changes.deltas()))
 	}
-	if r.changes != nil {
-		field := reflect.ValueOf(snap).Elem().FieldByIndex(r.snapshots.deltas)
-		r.changes.add(field.Interface().([]*Delta))
-		field.Set(reflect.ValueOf(r.changes.deltas()))
-	}
-	return snap, changed, nil
+	return snap, changed, complete, nil
 }
 
-// try calls the function. If it failed, again is when to call it again. An error ends the run.
-func (r *runner[S]) try(ctx context.Context, snap *S) (again time.Duration, err error) {
-	o, end := r.tries.Call(ctx, time.Time{}, func(ctx context.Context) error { return r.call(r.begin(ctx), snap) })
-	if end != nil {
-		return 0, end
-	}
-	r.later = nil
-	if o.Err == nil && r.changes != nil {
-		r.changes.clear()
-	}
-	if o.Requeue {
-		r.later = time.After(o.Again)
-		return 0, nil
-	}
-	return o.Again, nil
-}
-
-// wait returns when there may be something to do.
-func (r *runner[S]) wait(ctx context.Context) {
-	select {
-	case <-r.snapshots.Changed(): // closed at the end
-	case <-r.triggered:
-		r.due = true
-	case <-r.later:
-		r.due, r.later = true, nil
-	case <-ctx.Done():
-	}
-}
-
-// trigger has the function called, for another trigger than a change.
-func (r *runner[S]) trigger() {
-	select {
-	case r.triggered <- struct{}{}:
-	default: // a call is due already
+// Handled implements [keyed.Snapshots].
+func (c currentOf[S]) Handled() {
+	if c.changes != nil {
+		c.changes.clear()
 	}
 }
 

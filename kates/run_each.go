@@ -4,18 +4,16 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"sync/atomic"
-	"time"
 
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/base/plain"
-	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/client/compile"
 	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/engine/partition"
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/loops/attempts"
 	"github.com/kates-go/kates/internal/loops/keyed"
+	"github.com/kates-go/kates/internal/loops/turns"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -52,127 +50,28 @@ import (
 // (runtime.Goexit, as FailNow of a test does).
 func RunEach[S any](ctx context.Context, c *Client, f func(ctx context.Context, key string, snap *S) error, options ...RunOption) error {
 	t := reflect.TypeFor[S]()
-	settings, err := newRunSettings(c, f == nil, options)
-	if err == nil {
-		err = settings.divideKeys(c)
-	}
+	r, err := begin(ctx, c, "run each", t, f == nil, options, func(s *runSettings) error { return s.divideKeys(c) })
 	if err != nil {
-		return fmt.Errorf("run each %s: %w", objects.TypeName(t), err)
+		return err
 	}
-	release, err := take(settings.handles)
-	if err != nil {
-		return fmt.Errorf("run each %s: %w", objects.TypeName(t), err)
-	}
-	defer release()
-	config := settings.config(c, t.String(), settings.logOf(c, "run", t.String()))
-	ctx, grace, stop, err := config.Shutdown.Begin(ctx, config.Log)
-	if err != nil {
-		return fmt.Errorf("run each %s: %w", t, err)
-	}
-	defer stop()
-	partitions, end, err := keyed.Outlive(ctx, grace, func(life context.Context) (*Partitions[S], error) {
-		return watchEach[S](life, c.With(settings.watch...), settings.queries, partition.Options{
-			Backoff: settings.policy.Backoff, Former: settings.cluster.Known.Keys(), Sharing: settings.division.sharing(),
+	defer r.end()
+	partitions, end, err := keyed.Outlive(r.ctx, r.grace, func(life context.Context) (*Partitions[S], error) {
+		return watchEach[S](life, c.With(r.watch...), r.queries, partition.Options{
+			Backoff: r.policy.Backoff, Former: r.cluster.Known.Keys(), Sharing: sharingOf(r.division),
 		})
 	})
 	if err != nil {
-		return keyed.Lacking(config.Log, err, endOfRun(ctx, t, config.Unstarted(err)))
+		return r.ended(err, r.config.Unstarted(err))
 	}
 	defer end()
 	defer partitions.Close()
-	bind(settings.handles, partitions)
-	all := each[S]{partitionWatch{partitions.partitioned}, partitions, f, settings.cluster.Known}
-	loop := &keyed.Loop[eachTurn[S]]{Config: config, Source: all, Work: all, Grace: grace}
-	err = loop.Run(ctx)
-	return keyed.Lacking(config.Log, partitions.Ready(), endOfRun(ctx, t, err))
-}
-
-// each is a RunEach: the turns of a loop, and the work.
-type each[S any] struct {
-	partitionWatch
-	partitions *Partitions[S]
-	f          func(context.Context, string, *S) error
-	known      *keyed.Known // nil: nobody wants to know
-}
-
-var (
-	_ keyed.Work[eachTurn[struct{}]]   = each[struct{}]{}
-	_ keyed.Source[eachTurn[struct{}]] = each[struct{}]{}
-)
-
-// Begin implements [keyed.Work].
-func (e each[S]) Begin(_ eachTurn[S], ours bool) bool { return ours }
-
-// Call implements [keyed.Work].
-func (e each[S]) Call(ctx context.Context, turn eachTurn[S], _ int) error {
-	return e.f(ctx, turn.Name(), turn.snapshot)
-}
-
-// End implements [keyed.Work].
-func (e each[S]) End(turn eachTurn[S], o keyed.Outcome) error {
-	if o.Cut { // the key is another replica's, or this one calls for it again; or all is over
-		turn.Yield()
-		return nil
-	}
-	if o.Requeue {
-		turn.Keep() // also a key that is gone
-		return nil
-	}
-	if o.Err == nil && turn.turn.Gone {
-		e.known.Gone(turn.Name())
-	}
-	turn.Done(o.Err)
-	if o.Final {
-		return o.Err
-	}
-	return nil
-}
-
-// Next implements [keyed.Source].
-func (e each[S]) Next(ctx context.Context) (eachTurn[S], error) {
-	turn, err := e.partitions.Next(ctx)
-	if err != nil {
-		return eachTurn[S]{}, e.because(err)
-	}
-	return eachTurn[S]{turn.turn, turn.Snapshot}, nil
-}
-
-// partitionWatch is partitions as the [keyed.Watch] of a loop, and its [keyed.Keys]: what package
-// keyed wants beyond what is public.
-type partitionWatch struct{ *partitioned }
-
-func (p partitionWatch) Changed() <-chan struct{}       { return p.all.Changed() }
-func (p partitionWatch) Sync(ctx context.Context) error { return p.all.Sync(ctx) }
-func (p partitionWatch) Done() <-chan struct{}          { return p.all.Done() }
-func (p partitionWatch) Hash(key string) uint64         { return p.all.Hash(key) }
-func (p partitionWatch) Loads() []shardrange.Load       { return p.all.Loads() }
-func (p partitionWatch) Streams() string                { return streamsOf(p.all.Status()) }
-
-func (p partitionWatch) Share(ctx context.Context, need shardrange.Ranges) error {
-	return p.all.Share(ctx, need)
-}
-
-func (p partitionWatch) Err() error { return p.all.Err() }
-
-func (p partitionWatch) Refresh(ctx context.Context) error {
-	if err := p.all.Refresh(ctx); err != nil {
-		return p.because(err)
-	}
-	return nil
-}
-
-// eachTurn is a turn of partitions in a loop.
-type eachTurn[S any] struct {
-	*keyTurn
-	snapshot *S
-}
-
-// Yield implements [keyed.Turn].
-func (t eachTurn[S]) Yield() {
-	if t.end(true) {
-		t.turn.Keep() // also a key that is gone
-		t.of.Trigger(t.Name())
-	}
+	bind(r.handles, partitions)
+	all := turns.Each{Turns: partitions.turns, Known: r.cluster.Known, Function: func(ctx context.Context, key string, snap any) error {
+		return f(ctx, key, snap.(*S))
+	}}
+	loop := &keyed.Loop[turns.EachTurn]{Config: r.config, Source: all, Work: all, Grace: r.grace}
+	err = loop.Run(r.ctx)
+	return r.ended(partitions.Ready(), err)
 }
 
 // Partitions hands out snapshots of type S by key: a struct with the objects that belong to it.
@@ -182,20 +81,21 @@ type Partitions[S any] struct{ *partitioned }
 // partitioned is partitions of a struct type.
 type partitioned struct {
 	client *Client
-	all    *partition.Partitions
-	begin  func(context.Context) context.Context // of the client
-	// deltas and invalid are the indexes of those fields, if any.
-	deltas, invalid []int
+	turns  *turns.Turns
+}
+
+func newPartitioned(c *Client, t reflect.Type, all *partition.Partitions, f compile.Struct) *partitioned {
+	r := &turnReports{deltas: f.Reports[0].Index, invalid: f.Reports[1].Index, blank: newChanges(t), failed: make(map[string]*changes)}
+	return &partitioned{c, &turns.Turns{Partitions: all, Begin: c.withHorizon, Reports: r}}
+}
+
+// turnReports fill the fields for deltas and for invalid objects.
+type turnReports struct {
+	deltas, invalid []int // the indexes of those fields, if any
 
 	mu     lockorder.Mutex[lockorder.TurnChanges]
 	blank  *changes            // of no key
 	failed map[string]*changes // of turns whose changes the next one has, too
-}
-
-func newPartitioned(c *Client, t reflect.Type, all *partition.Partitions, f compile.Struct) *partitioned {
-	p := &partitioned{client: c, all: all, begin: c.withHorizon, deltas: f.Reports[0].Index, invalid: f.Reports[1].Index, failed: make(map[string]*changes)}
-	p.blank = newChanges(t)
-	return p
 }
 
 // Turn is the time of one key of [Partitions]: no other turn has the key until [Turn.Done].
@@ -211,16 +111,7 @@ type Turn[S any] struct {
 	// Attempt is 1, or more after turns of the key that ended with an error, in a row.
 	Attempt int
 
-	turn *keyTurn
-}
-
-// keyTurn is the turn of a key, and a [keyed.Turn] but for Yield. It ends once, by whichever
-// method is called first.
-type keyTurn struct {
-	of      *partitioned
-	turn    *partition.Turn
-	changes *changes // nil if the struct has no field for deltas
-	ended   atomic.Bool
+	turn *turns.Turn
 }
 
 // WatchEach starts watching what the exported fields of the struct S say, as [Watch] does, until
@@ -299,34 +190,45 @@ func watchEach[S any](ctx context.Context, c *Client, queries []Query, o partiti
 // The error is that of ctx, or the cause of the watch's end. The end of ctx does not end the
 // watch.
 func (p *Partitions[S]) Next(ctx context.Context) (*Turn[S], error) {
-	turn, err := p.all.Next(ctx)
+	turn, err := p.turns.Partitions.Next(ctx)
 	if err != nil {
 		return nil, err
 	}
 	snap := turn.Snapshot.(*S)
 	return &Turn[S]{
 		Key: turn.Key, Snapshot: snap, Gone: turn.Gone, Attempt: turn.Attempt,
-		turn: p.turnOf(turn, reflect.ValueOf(snap).Elem()),
+		turn: p.turns.New(turn, reflect.ValueOf(snap).Elem()),
 	}, nil
 }
 
-// turnOf returns a turn, and fills the deltas and the invalid objects into its struct.
-func (p *partitioned) turnOf(turn *partition.Turn, into reflect.Value) *keyTurn {
-	t := &keyTurn{of: p, turn: turn}
-	if p.deltas != nil {
-		t.changes = p.changesOf(turn.Key)
-		t.changes.add(deltasOf(turn.Differences))
-		into.FieldByIndex(p.deltas).Set(reflect.ValueOf(t.changes.deltas()))
-	}
+// Fill implements [turns.Reports].
+func (p *turnReports) Fill(turn *partition.Turn, into reflect.Value) any {
 	if p.invalid != nil {
 		into.FieldByIndex(p.invalid).Set(reflect.ValueOf(invalidsOf(turn.Invalid)))
 	}
-	return t
+	if p.deltas == nil {
+		return nil
+	}
+	changes := p.changesOf(turn.Key)
+	changes.add(deltasOf(turn.Differences))
+	into.FieldByIndex(p.deltas).Set(reflect.ValueOf(changes.deltas()))
+	return changes
+}
+
+// Ended implements [turns.Reports].
+func (p *turnReports) Ended(key string, reported any, again bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if again {
+		p.failed[key] = reported.(*changes)
+	} else {
+		delete(p.failed, key)
+	}
 }
 
 // changesOf are those of a key since its last turn without an error. They belong to the key's
 // turn.
-func (p *partitioned) changesOf(key string) *changes {
+func (p *turnReports) changesOf(key string) *changes {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c := p.failed[key]; c != nil {
@@ -347,66 +249,18 @@ func (t *Turn[S]) Done(err error) { t.turn.Done(err) }
 // Call it at once (see [LeaderElection]). [RunEach] does so.
 func (t *Turn[S]) Context(ctx context.Context) context.Context { return t.turn.Context(ctx) }
 
-func (t *keyTurn) Name() string                                { return t.turn.Key }
-func (t *keyTurn) Context(ctx context.Context) context.Context { return t.of.begin(ctx) }
-func (t *keyTurn) Ready() time.Time                            { return t.turn.Ready }
-
-func (t *keyTurn) Done(err error) {
-	if t.end(err != nil) {
-		t.turn.Done(err)
-	}
-}
-
-func (t *keyTurn) Again(after time.Duration) {
-	if t.end(true) {
-		t.turn.Again(after)
-	}
-}
-
-func (t *keyTurn) Keep() {
-	if t.end(false) {
-		t.turn.Keep()
-	}
-}
-
-func (t *keyTurn) Drop() {
-	if t.end(!t.turn.Gone) {
-		t.turn.Done(nil)
-	}
-}
-
-// end reports whether the turn ends now. again: the key's next turn has the changes of this one,
-// too.
-func (t *keyTurn) end(again bool) bool {
-	if t.ended.Swap(true) {
-		return false
-	}
-	if t.changes == nil {
-		return true
-	}
-	p := t.of
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if again {
-		p.failed[t.turn.Key] = t.changes
-	} else {
-		delete(p.failed, t.turn.Key)
-	}
-	return true
-}
-
 // Trigger gives some keys a turn, though nothing may have changed. It ignores keys that no object
 // has. A key that is in a turn, or waits for a backoff, has its turn after that.
-func (p *partitioned) Trigger(keys ...string) { p.all.Trigger(keys...) }
+func (p *partitioned) Trigger(keys ...string) { p.turns.Trigger(keys...) }
 
 // TriggerAll is Trigger for all existing keys.
-func (p *partitioned) TriggerAll() { p.all.TriggerAll() }
+func (p *partitioned) TriggerAll() { p.turns.TriggerAll() }
 
 // Add adds queries, for fields of the struct that have none, while keys are handed out. Turns go
 // on. All new queries are in the same turns, as soon as each has its first list; a key whose
 // snapshot changes by that has a turn. Errors are those of [Snapshots.Add].
 func (p *Partitions[S]) Add(ctx context.Context, queries ...Query) error {
-	return p.change(ctx, "add", reflect.TypeFor[S](), queries, p.all.Add)
+	return p.client.change(ctx, "add", reflect.TypeFor[S](), queries, p.turns.Add)
 }
 
 // Replace replaces the queries of these names while keys are handed out: by other namespaces,
@@ -415,35 +269,24 @@ func (p *Partitions[S]) Add(ctx context.Context, queries ...Query) error {
 // on with the old ones. A key whose objects change by that has a turn, also if it comes or goes.
 // See [Accumulator.Replace].
 func (p *Partitions[S]) Replace(ctx context.Context, queries ...Query) error {
-	return p.change(ctx, "replace", reflect.TypeFor[S](), queries, p.all.Replace)
+	return p.client.change(ctx, "replace", reflect.TypeFor[S](), queries, p.turns.Replace)
 }
 
 // Remove ends the queries of these names while keys are handed out. Their fields are nil from then
 // on, and all keys have a turn. It is an error if a name has no query, or if no query with a Key
 // is left; then none is removed.
 func (p *partitioned) Remove(ctx context.Context, names ...string) error {
-	return plain.While("remove", p.all.Remove(ctx, names...))
-}
-
-func (p *partitioned) change(ctx context.Context, what string, t reflect.Type, queries []Query, do func(context.Context, ...query.Query) error) error {
-	compiled, err := p.client.compileAtRunTime(ctx, t, queries)
-	if err == nil {
-		err = do(ctx, compiled...)
-	}
-	return plain.While(what, err)
+	return plain.While("remove", p.turns.Remove(ctx, names...))
 }
 
 // Keys are those that objects have, in order, as of the latest Next.
-func (p *partitioned) Keys() []string { return p.all.Keys() }
+func (p *partitioned) Keys() []string { return p.turns.Keys() }
 
 // Ready is [Accumulator.Ready].
-func (p *partitioned) Ready() error { return p.all.Ready() }
+func (p *partitioned) Ready() error { return p.turns.Ready() }
 
 // Status is [Accumulator.Status].
-func (p *partitioned) Status() Status { return statusOf(p.all.Status()) }
+func (p *partitioned) Status() Status { return statusOf(p.turns.Status()) }
 
 // Close is [Accumulator.Close]. It does not wait for turns; to end them later does no harm.
-func (p *partitioned) Close() { p.all.Close() }
-
-// because adds to the error of an end what was incomplete.
-func (p *partitioned) because(err error) error { return endedWithout(p.Ready(), err) }
+func (p *partitioned) Close() { p.turns.Close() }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/base/plain"
+	"github.com/kates-go/kates/internal/client/compile"
 	"github.com/kates-go/kates/internal/doors"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/loops/attempts"
@@ -34,10 +35,10 @@ type runSettings struct {
 	triggers []keyed.Trigger
 	election *LeaderElection
 	sharding *Sharding
-	division division // of the keys, with sharding
+	division compile.Division // of the keys, with sharding
 	handles  []*Handle
 	workers  int // 0: no option says it
-	wrong    error
+	refusal
 
 	unhealthyAfter time.Duration // how long a call may take; 0: as long as it likes
 
@@ -48,9 +49,6 @@ type runSettings struct {
 
 // errNoClient is the error of what needs a client and was given none.
 var errNoClient = errors.New("the client is nil")
-
-// reject notes an option that makes no sense. The first one counts.
-func (s *runSettings) reject(err error) { s.wrong = cmp.Or(s.wrong, err) }
 
 func newRunSettings(c *Client, noFunction bool, options []RunOption) (*runSettings, error) {
 	if c == nil {
@@ -114,7 +112,7 @@ func (s *runSettings) config(c *Client, name string, log logr.Logger) keyed.Conf
 	}
 	if s.sharding != nil {
 		shard := s.sharding.shard(c)
-		shard.Config.By, shard.Whole = s.division.by(), s.division.whole
+		shard.Config.By, shard.Whole = string(s.division.Field), s.division.Whole
 		shard.Config.Report = c.core.Leases.Shards.New(shard.Config.Namespace+"/"+shard.Config.Group, shards.ErrNever)
 		config.Shards, config.Report = shard, shard.Config.Report
 	}

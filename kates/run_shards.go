@@ -3,8 +3,11 @@ package kates
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/kates-go/kates/internal/client/compile"
+	"github.com/kates-go/kates/internal/engine/partition"
 	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/internal/loops/lease/shards"
 )
@@ -133,4 +136,47 @@ func (s Sharding) shard(c *Client) *keyed.Shard {
 	return &keyed.Shard{Config: config, Watch: func(ctx context.Context) (keyed.LeaseWatch, error) {
 		return c.watchLeases(ctx, config.Namespace, config.Group)
 	}}
+}
+
+// ShardBy says by what replicas divide the keys of a run ([Sharding.By]).
+type ShardBy string
+
+// The ways to divide keys.
+const (
+	// ShardByNamespace divides by the hashes of namespaces. Of [RunEach], queries whose Key is
+	// [ByNamespace] bring the replica's part alone; of a controller, so do the root and what it owns:
+	// both are in one namespace.
+	ShardByNamespace ShardBy = "namespace"
+	// ShardByUID divides by the hashes of UIDs. Of [RunEach], queries whose Key is [ByUID] bring the
+	// replica's part alone. Of a controller, so does the root. What it owns is sent whole, and what
+	// belongs to other replicas' roots is dropped as it comes.
+	ShardByUID ShardBy = "uid"
+	// ShardByKey divides by the hashes of the keys. No server can select by these: each replica
+	// watches everything.
+	ShardByKey ShardBy = "key"
+)
+
+// sharingOf is the division as partitions know it, nil if their queries are whole.
+func sharingOf(d compile.Division) *partition.Sharing {
+	if d.Field == "" {
+		return nil
+	}
+	return &partition.Sharing{Field: d.Of, Place: d.Place}
+}
+
+// checkBy returns an error for a way to divide that does not exist.
+func (s Sharding) checkBy() error {
+	switch s.By {
+	case "", ShardByNamespace, ShardByUID, ShardByKey:
+		return nil
+	}
+	return fmt.Errorf("sharding by %q: there are %s, %s and %s", s.By, ShardByNamespace, ShardByUID, ShardByKey)
+}
+
+// divideKeys finds out how the replicas of a RunEach divide its keys.
+func (s *runSettings) divideKeys(c *Client) (err error) {
+	if s.sharding != nil {
+		s.division, err = c.compiler().DivideKeys(compile.By(s.sharding.By), wantedOf(s.queries), ByNamespace, ByUID)
+	}
+	return err
 }

@@ -42,15 +42,13 @@ var ErrClosed = stream.ErrClosed
 //
 // One goroutine reads an accumulator at a time. For a second reader call Watch again: equal
 // watches are shared. All other methods are safe for concurrent use.
-type Accumulator struct {
-	watching
-	typ reflect.Type // of the struct that says the queries' kinds, nil without one
-}
+type Accumulator struct{ watching }
 
 // watching is a watch of a client, whatever the form of its snapshots.
 type watching struct {
 	client *Client
 	acc    *accumulator.Accumulator
+	typ    reflect.Type // of the struct that says the queries' kinds, nil without one
 }
 
 // Invalid is an object that a snapshot leaves out.
@@ -84,7 +82,7 @@ func (c *Client) Watch(ctx context.Context, queries ...Query) (*Accumulator, err
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch: %w", err))
 	}
-	return &Accumulator{watching: watching{c, acc}}, nil
+	return &Accumulator{watching{c, acc, nil}}, nil
 }
 
 // WatchStruct is [Client.Watch] for a struct type whose fields say what to watch, as the function
@@ -102,7 +100,7 @@ func (c *Client) WatchStruct(
 	if err != nil {
 		return nil, err
 	}
-	return &Accumulator{watching: watching{c, acc}, typ: t}, nil
+	return &Accumulator{watching{c, acc, t}}, nil
 }
 
 // watchStruct watches what the fields of a struct type say, and returns these.
@@ -139,9 +137,21 @@ var reports = []compile.Report{
 	{Type: reflect.TypeFor[[]Invalid](), What: "for invalid objects"},
 }
 
-// compileAtRunTime compiles queries that come while a watch of a struct type runs.
-func (c *Client) compileAtRunTime(ctx context.Context, t reflect.Type, queries []Query) ([]query.Query, error) {
-	return c.compiler().AtRunTime(ctx, compile.Struct{Reports: reports}, t, wantedOf(queries))
+// change compiles queries that come while a watch runs, of a struct type if there is one, and does
+// something with them.
+func (c *Client) change(
+	ctx context.Context, what string, t reflect.Type, queries []Query, do func(context.Context, ...query.Query) error,
+) (err error) {
+	var compiled []query.Query
+	if t == nil {
+		compiled, err = c.compiler().All(wantedOf(queries))
+	} else {
+		compiled, err = c.compiler().AtRunTime(ctx, compile.Struct{Reports: reports}, t, wantedOf(queries))
+	}
+	if err == nil {
+		err = do(ctx, compiled...)
+	}
+	return plain.While(what, err)
 }
 
 // watched says what is watched: in messages, and as a name.
@@ -260,11 +270,7 @@ func (a *Accumulator) update(ctx context.Context, target any, deltas *[]*Delta, 
 // Errors are those of [Client.Watch]; on an error none of the queries is added. The context
 // bounds only the call.
 func (a *Accumulator) Add(ctx context.Context, queries ...Query) error {
-	compiled, err := a.compile(ctx, queries)
-	if err == nil {
-		err = a.acc.Add(ctx, compiled...)
-	}
-	return plain.While("add", err)
+	return a.change(ctx, "add", queries, a.acc.Add)
 }
 
 // Remove ends the queries of these names while the watch runs. Their objects are deletions among
@@ -285,19 +291,12 @@ func (w *watching) Remove(ctx context.Context, names ...string) error {
 // query with Refs cannot be replaced. On an error none of the queries is replaced. The context
 // bounds only the call.
 func (a *Accumulator) Replace(ctx context.Context, queries ...Query) error {
-	compiled, err := a.compile(ctx, queries)
-	if err == nil {
-		err = a.acc.Replace(ctx, compiled...)
-	}
-	return plain.While("replace", err)
+	return a.change(ctx, "replace", queries, a.acc.Replace)
 }
 
-// compile returns queries that come at run time in the accumulator's form.
-func (a *Accumulator) compile(ctx context.Context, queries []Query) ([]query.Query, error) {
-	if a.typ == nil {
-		return a.client.compiler().All(wantedOf(queries))
-	}
-	return a.client.compileAtRunTime(ctx, a.typ, queries)
+// change compiles queries that come at run time, and does something with them.
+func (w *watching) change(ctx context.Context, what string, queries []Query, do func(context.Context, ...query.Query) error) error {
+	return w.client.change(ctx, what, w.typ, queries, do)
 }
 
 // Ready returns nil once the first snapshot is complete, and from then on always: an outage of

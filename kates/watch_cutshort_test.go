@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/kates-go/kates/internal/loops/turns"
 	"github.com/kates-go/kates/internal/test/suite/kindstest"
 )
 
@@ -42,12 +43,12 @@ func TestATurnThatWasCutShortComesAgainAtOnceAsItWasAndHasNotFailed(t *testing.T
 		return turn
 	}
 	for range 3 {
-		eachTurn[tenant]{next(false, ObjectAdd).turn, nil}.Yield()
+		turns.EachTurn{Turn: next(false, ObjectAdd).turn}.Yield()
 	}
 	next(false, ObjectAdd).Done(nil)
 	require.NoError(t, client.Delete(t.Context(), object, nil))
 	for range 3 {
-		eachTurn[tenant]{next(true, ObjectDelete).turn, nil}.Yield()
+		turns.EachTurn{Turn: next(true, ObjectDelete).turn}.Yield()
 	}
 	next(true, ObjectDelete).Done(nil)
 	assert.Empty(t, tenants.Keys())

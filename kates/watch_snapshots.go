@@ -11,6 +11,7 @@ import (
 	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/client/compile"
 	"github.com/kates-go/kates/internal/engine/tables"
+	"github.com/kates-go/kates/internal/loops/keyed"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -62,7 +63,7 @@ func Watch[S any](ctx context.Context, c *Client, queries ...Query) (*Snapshots[
 	if err != nil {
 		return nil, err
 	}
-	return &Snapshots[S]{watching: watching{c, acc}, deltas: fields.Reports[0].Index, invalid: fields.Reports[1].Index}, nil
+	return &Snapshots[S]{watching: watching{c, acc, t}, deltas: fields.Reports[0].Index, invalid: fields.Reports[1].Index}, nil
 }
 
 // Update is [Accumulator.Update]. It fills the whole struct, including a field for deltas and one
@@ -154,29 +155,15 @@ func (s *Snapshots[S]) last(err error, yield func(*S, error) bool) {
 // Add adds queries for fields of S that have none: those whose query [Snapshots.Remove] has
 // removed, and those with the tag `kates:"-"`. See [Accumulator.Add].
 func (s *Snapshots[S]) Add(ctx context.Context, queries ...Query) error {
-	compiled, err := s.client.compileAtRunTime(ctx, reflect.TypeFor[S](), queries)
-	if err == nil {
-		err = s.acc.Add(ctx, compiled...)
-	}
-	return plain.While("add", err)
+	return s.change(ctx, "add", queries, s.acc.Add)
 }
 
 // Replace is [Accumulator.Replace]. As for [Watch], the field's type and tag apply too.
 func (s *Snapshots[S]) Replace(ctx context.Context, queries ...Query) error {
-	compiled, err := s.client.compileAtRunTime(ctx, reflect.TypeFor[S](), queries)
-	if err == nil {
-		err = s.acc.Replace(ctx, compiled...)
-	}
-	return plain.While("replace", err)
+	return s.change(ctx, "replace", queries, s.acc.Replace)
 }
 
 // because adds to the error of an end what was incomplete.
-func (w *watching) because(err error) error { return plain.Error(endedWithout(w.acc.Ready(), err)) }
-
-// endedWithout adds to the error of an end what is missing, if the error does not say it.
-func endedWithout(missing, err error) error {
-	if missing != nil && !errors.Is(err, missing) {
-		return fmt.Errorf("%w (%w)", err, missing)
-	}
-	return err
+func (w *watching) because(err error) error {
+	return plain.Error(keyed.EndedWithout(w.acc.Ready(), err))
 }

@@ -98,7 +98,7 @@ var Order = []Lock{
 	{LoopCalls{}, "internal/loops/keyed.Calls.mu", "the calls of a loop that run, and how the others have ended"},
 	{WatchSettings{}, "kates.lockedSettings.mu", "the settings of watches to come"},
 	{RunHandle{}, "kates.Handle.mu", "what a handle controls"},
-	{TurnChanges{}, "kates.partitioned.mu", "the changes of turns that failed"},
+	{TurnChanges{}, "kates.turnReports.mu", "the changes of turns that failed"},
 	{Converted{}, "kates.Lister.mu", "the objects that a lister has converted"},
 	{EventSink{}, "kates/events.sink.mu", "whether the recorder has ended"},
 	{Recollections{}, "internal/client/applied.Recollections.mu", "what lists of metadata have shown"},

@@ -6,7 +6,9 @@
 // at [Compiler.Fields] for a struct type.
 //
 //	a struct type ─▶ fields.go, roles.go ─▶ Wanted ─▶ compile.go ─▶ query.Query
-//	                                                    └─▶ form.go: what the stream holds of objects
+//
+// What a stream holds of each object is in form.go, what the server is asked in server.go, and the
+// functions of users in functions.go and keys.go.
 //
 // A compiler knows the functions of a query by their code: those that this package has made say
 // which type they take and which fields they read. Any other function may read everything. See

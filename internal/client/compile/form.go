@@ -107,7 +107,8 @@ func (c *Compiler) takesWhole(w *Wanted, elem reflect.Type, all []Wanted) string
 	return ""
 }
 
-// saysNeeds reports whether this library has made a query's Key or Signal, and knows what it needs.
+// saysNeeds reports whether this library has made a query's Key or Signal, and knows what that
+// function needs.
 func (c *Compiler) saysNeeds(w *Wanted, name string) bool {
 	switch name {
 	case "Key":

@@ -13,8 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/object/project"
 )
 
-// KeyOf, SignalOf and TransformOf make functions that get objects from functions that take a T: see
-// the functions of these names in package kates.
+// KeyOf makes a Key of a function that takes a T: see kates.KeyOf.
 func KeyOf[T any](f func(T) []string) func(objects.Object) []string {
 	if f == nil {
 		return noKey
@@ -29,6 +28,7 @@ func KeyOf[T any](f func(T) []string) func(objects.Object) []string {
 	})
 }
 
+// SignalOf makes a Signal of a function that takes a T: see kates.SignalOf.
 func SignalOf[T any](f func(old, current T) bool) func(old, current objects.Object) bool {
 	if f == nil {
 		return noSignal
@@ -41,6 +41,7 @@ func SignalOf[T any](f func(old, current T) bool) func(old, current objects.Obje
 	})
 }
 
+// TransformOf makes a Transform of a function that takes a T: see kates.TransformOf.
 func TransformOf[T any](f func(T) error) func(objects.Object) error {
 	if f == nil {
 		return noTransform

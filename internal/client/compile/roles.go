@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/client/owners"
+	"github.com/kates-go/kates/internal/engine/query"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -107,4 +110,91 @@ func (c *Compiler) KeyRoles(ctx context.Context, s *Struct) error {
 func Controls(uid types.UID, o objects.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(o)
 	return owner != nil && owner.UID == uid
+}
+
+// Division is how the replicas of a run divide its keys. The zero value divides by their names.
+type Division struct {
+	Field shardrange.Field
+	Whole string // why the watches bring everything; empty: they do not
+	// Of returns by what a query is divided, "" for one that stays whole. Place returns what of a key
+	// is hashed; nil: the root's UID.
+	Of    func(query.Query) shardrange.Field
+	Place func(key string) string
+}
+
+// By is by what a user wants keys to be divided: by a field, by the key, or by what fits.
+type By string
+
+// The ways to divide keys. They are the values of kates.ShardBy.
+const (
+	ByNamespaces By = "namespace"
+	ByUIDs       By = "uid"
+	ByKeys       By = "key"
+)
+
+// The words of a status where watches are whole.
+const (
+	wholeByKey = "whole: keys are divided by their hashes, by which no server can select"
+	wholeFake  = "whole: a fake is no server that could select"
+)
+
+// DivideKeys finds out how the replicas of a run divide its keys. namespace and uid are the
+// functions Key that give these.
+func (c *Compiler) DivideKeys(by By, queries []Wanted, namespace, uid func(objects.Object) []string) (d Division, err error) {
+	has := func(f func(objects.Object) []string) bool {
+		return slices.ContainsFunc(queries, func(w Wanted) bool { return w.Key != nil && SameCode(w.Key, f) })
+	}
+	switch {
+	case by == "" && has(namespace):
+		by = ByNamespaces
+	case by == "" && has(uid):
+		by = ByUIDs
+	case by == ByNamespaces && !has(namespace):
+		return d, errors.New("sharding by namespace: no query has the Key kates.ByNamespace")
+	case by == ByUIDs && !has(uid):
+		return d, errors.New("sharding by UID: no query has the Key kates.ByUID")
+	}
+	key, field := namespace, shardrange.Namespace
+	switch {
+	case c.Fake != nil:
+		return Division{Whole: wholeFake}, nil
+	case by == ByUIDs:
+		key, field = uid, shardrange.UID
+	case by != ByNamespaces:
+		return Division{Whole: wholeByKey}, nil
+	}
+	return Division{Field: field, Place: func(key string) string { return key }, Of: func(q query.Query) shardrange.Field {
+		if SameCode(q.Key, key) {
+			return field
+		}
+		return ""
+	}}, nil
+}
+
+// DivideRoots finds out how the replicas of a controller divide its roots.
+func (c *Compiler) DivideRoots(by By, s *Struct) Division {
+	switch {
+	case c.Fake != nil:
+		return Division{Whole: wholeFake}
+	case by == ByKeys:
+		return Division{Whole: wholeByKey}
+	}
+	d := Division{Field: shardrange.UID}
+	fields := map[Role]shardrange.Field{Root: shardrange.UID, Owned: shardrange.Controller}
+	if by == ByNamespaces {
+		d.Field, d.Place = shardrange.Namespace, namespaceOfKey
+		fields = map[Role]shardrange.Field{Root: shardrange.Namespace, Owned: shardrange.Namespace}
+	}
+	roles := make(map[string]Role)
+	for _, w := range slices.Concat(s.Wanted, s.Later) {
+		roles[w.Name] = w.Role
+	}
+	d.Of = func(q query.Query) shardrange.Field { return fields[roles[q.Name]] }
+	return d
+}
+
+// namespaceOfKey is the namespace in the key of a root that has one.
+func namespaceOfKey(key string) string {
+	namespace, _, _ := strings.Cut(key, "/")
+	return namespace
 }

@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,12 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/kates-go/kates/internal/base/plain"
+	"github.com/kates-go/kates/internal/client/apipath"
 	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
+	"github.com/kates-go/kates/internal/loops/fence"
 )
 
 // ErrOtherCluster is the error of a Reconnect to another cluster.
@@ -106,7 +111,8 @@ func (c *Client) sameCluster(ctx context.Context, next *wire.Connection) error {
 // refused reports whether the server does not tell which cluster it is, and will not.
 func refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
 
-// ClusterUID asks the server which cluster it is, and remembers the first answer, or that it was refused.
+// ClusterUID asks the server which cluster it is, and remembers the first answer, or that the
+// server has refused.
 func (c *Client) ClusterUID(ctx context.Context) (types.UID, error) {
 	uid, err := clusterUID(ctx, c.Dynamic)
 	switch {
@@ -128,4 +134,46 @@ func clusterUID(ctx context.Context, over dynamic.Interface) (types.UID, error) 
 		return "", reach.First(fmt.Errorf("read the UID of namespace kube-system: %w", err))
 	}
 	return u.GetUID(), nil
+}
+
+// Config is what the options of a client say of its connections.
+type Config struct {
+	QPS        float32 // 0: that of the configuration; less: no limit
+	Burst      int
+	Compressed bool           // answers may be
+	Warnings   *wire.Warnings // of the server
+	Bounds     wire.Bounds    // of its answers
+	Request    wire.Observe   // nil: nobody is told of requests
+}
+
+// Of returns the configuration of all connections: a copy of the caller's, with what the options
+// say.
+func (s *Config) Of(config *rest.Config) *rest.Config {
+	cfg := rest.CopyConfig(config)
+	if s.QPS != 0 {
+		cfg.QPS, cfg.Burst, cfg.RateLimiter = s.QPS, s.Burst, nil
+	}
+	if cfg.QPS == 0 && cfg.RateLimiter == nil {
+		cfg.QPS = -1
+	}
+	if cfg.QPS > 0 && cfg.RateLimiter == nil { // one limiter for all clients
+		burst := cmp.Or(cfg.Burst, rest.DefaultBurst)
+		cfg.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(cfg.QPS, burst)
+	}
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
+		cfg.WarningHandler = s.Warnings
+	}
+	cfg.DisableCompression = cfg.DisableCompression || !s.Compressed
+	if s.Request != nil {
+		cfg.WrapTransport = transport.Wrappers(cfg.WrapTransport, wire.Observed(cfg, s.Request))
+	}
+	wire.RereadToken(cfg)
+	bounds := s.Bounds
+	bounds.Base = apipath.Base(cfg)
+	// The fence is innermost, the bounds count what all others make of an answer.
+	cfg.WrapTransport = transport.Wrappers(fence.Transport, cfg.WrapTransport, bounds.Transport)
+	return cfg
 }

@@ -4,8 +4,8 @@
 // Begin at [Client]. Package kates makes one, has the options and the public types, and calls
 // methods of this package. Other packages of the library get it from package doors.
 //
-//	connection.go  another connection, and which cluster it is
-//	config.go      what options make of a REST configuration
+//	connection.go  another connection, which cluster it is, and what options make of a REST
+//	               configuration
 //	told.go        how observers are told
 //	health.go      what a client waits for, and what hangs
 //	logs.go        readers of the logs of pods

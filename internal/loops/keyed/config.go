@@ -3,6 +3,7 @@ package keyed
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/go-logr/logr"
 
@@ -90,4 +91,12 @@ func Lacking(log logr.Logger, missing, result error) error {
 		log.Info("ended without one complete snapshot", "waiting", missing.Error())
 	}
 	return result
+}
+
+// EndedWithout adds to the error of an end what is missing, if the error does not say it.
+func EndedWithout(missing, err error) error {
+	if missing != nil && !errors.Is(err, missing) {
+		return fmt.Errorf("%w (%w)", err, missing)
+	}
+	return err
 }

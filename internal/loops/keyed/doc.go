@@ -1,5 +1,6 @@
-// Package keyed is the loop that calls a function for keys. kates.RunEach and the controllers of
-// package controller share it, and kates.Run uses its parts that need no keys.
+// Package keyed has the loops that call the functions of users. [Loop] calls for keys: it is that of
+// kates.RunEach and of the controllers of package controller. [Whole] calls with snapshots that have
+// no keys: it is that of kates.Run and fleet.Run.
 //
 // Start at [Loop]. It knows nothing of objects and snapshots:
 //

@@ -4,36 +4,36 @@ package mutants
 var loops = []mutant{
 	{
 		name: "a try again has the snapshot that failed", says: "Run tries again after an error, with the newest snapshot and all deltas of the try before, no sooner than its backoff",
-		in: "runner.loop", caught: "TestAnErrorMeansATryWithTheNewestSnapshotNoSoonerThanItsBackoffAlsoUnderChurn",
-		old: `again, err := r.try(calls, snap)`,
-		new: `again, err := r.try(calls, snap)
+		in: "Whole.loop", caught: "TestAnErrorMeansATryWithTheNewestSnapshotNoSoonerThanItsBackoffAlsoUnderChurn",
+		old: `again, err := w.try(calls, snap)`,
+		new: `again, err := w.try(calls, snap)
 			for again > 0 && err == nil {
-				keyed.Pause(ctx, again, nil)
-				again, err = r.try(calls, snap)
+				Pause(ctx, again, nil)
+				again, err = w.try(calls, snap)
 			}`,
 	},
 	{
 		name: "a try again has only the deltas since the one that failed", says: "Run tries again after an error, with the newest snapshot and all deltas of the try before, no sooner than its backoff",
-		in: "runner.try", caught: "TestG7ATryAgainHasTheDeltasOfTheTryBeforeToo",
-		old: `o.Err == nil && r.changes != nil`,
-		new: `r.changes != nil`,
+		in: "Whole.try", caught: "TestG7ATryAgainHasTheDeltasOfTheTryBeforeToo",
+		old: `o.Err == nil`,
+		new: `true`,
 	},
 	{
 		name: "a call is cut off at the end of its run", says: "a call may finish within the shutdown timeout, but for that of a leader that has lost its lease",
-		in: "runner.within", caught: "TestACallMayFinishWithinTheShutdownTimeout",
-		old: `return r.loop(ctx, calls)`,
+		in: "Whole.lead", caught: "TestACallMayFinishWithinTheShutdownTimeout",
+		old: `return w.loop(ctx, calls)`,
 		new: `_ = calls
-			return r.loop(ctx, ctx)`,
+			return w.loop(ctx, ctx)`,
 	},
 	{
 		name: "a former leader has a grace period", says: "a call may finish within the shutdown timeout, but for that of a leader that has lost its lease",
-		in: "kates.Run", caught: "TestALeaderThatLosesItsLeaseHasNoGrace",
-		old: `r.within(ctx, lease, grace)`,
-		new: `r.within(ctx, context.WithoutCancel(lease), grace)`,
+		in: "Whole.lead", caught: "TestALeaderThatLosesItsLeaseHasNoGrace",
+		old: `w.Grace.Extend(ctx, lease)`,
+		new: `w.Grace.Extend(ctx, context.WithoutCancel(lease))`,
 	},
 	{
 		name: "an error waits for a change", says: "a panic of a user's function is an error like any other",
-		in: "runner.loop", caught: "TestG8APanicOfTheFunctionIsAnErrorWithAStackAndIsTriedAgain",
+		in: "Whole.loop", caught: "TestG8APanicOfTheFunctionIsAnErrorWithAStackAndIsTriedAgain",
 		old: `again > 0`,
 		new: `false`,
 	},
@@ -119,9 +119,9 @@ var partitions = []mutant{
 	},
 	{
 		name: "the deltas of a turn that failed are lost", says: "the deltas of a turn are those since the last turn of its key that ended without an error",
-		in: "keyTurn.end", caught: "TestG7TheDeltasOfATurnAreThoseSinceTheLastOneOfItsKeyWithoutAnError",
-		old: `p.failed[t.turn.Key] = t.changes`,
-		new: `delete(p.failed, t.turn.Key)`,
+		in: "turnReports.Ended", caught: "TestG7TheDeltasOfATurnAreThoseSinceTheLastOneOfItsKeyWithoutAnError",
+		old: `p.failed[key] = reported.(*changes)`,
+		new: `_ = reported; delete(p.failed, key)`,
 	},
 	{
 		name: "what changes during a turn is held against nothing", says: "a key has a turn when something has changed that it has read, absence included",
