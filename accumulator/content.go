@@ -8,19 +8,9 @@ import (
 // content is what the snapshot has of a query. It belongs to the reader's turn; others read the
 // table with the lock of the tables held.
 type content struct {
-	table   *tables.Table
-	spans   bool // the table's keys have the namespace
-	present bool // the snapshot has the field
-	judged  judgements
-}
-
-// Get returns the object from which the snapshot was made for a key.
-func (c *content) Get(key object.Key) (object.Object, bool) {
-	if c.table == nil {
-		return nil, false
-	}
-	cursor := c.table.Cursor()
-	return cursor.Source(key)
+	table  *tables.Table
+	spans  bool // the table's keys have the namespace
+	judged judgements
 }
 
 // Keys calls yield with every key of the table.

@@ -44,7 +44,7 @@ func fits(t reflect.Type, queries []query.Query) error {
 // fill sets every field of the target.
 func (b layout) fill(target reflect.Value, retired map[string]bool) {
 	for i, f := range b.fields {
-		if f.Shown.present {
+		if f.Present {
 			b.Set(target, i, f.Shown.table, nil)
 		} else {
 			b.Set(target, i, nil, nil)
@@ -72,7 +72,7 @@ func (a *Accumulator) handed(b layout, result Result) {
 		d.Moment = collect.NewSnapshot
 	}
 	for _, f := range b.fields {
-		if f.Shown.present && !f.Shown.table.IsLookup() { // what a lookup returns is the caller's
+		if f.Present && !f.Shown.table.IsLookup() { // what a lookup returns is the caller's
 			d.Filled = append(d.Filled, collect.Filled{Query: f.Name, Value: f.Shown.table.Value()})
 		}
 	}

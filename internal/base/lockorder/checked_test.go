@@ -10,7 +10,6 @@ import (
 
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/base/lockorder"
-	"github.com/kates-go/kates/internal/engine/streamset"
 )
 
 // violation returns what f panics with, "" if it does not.

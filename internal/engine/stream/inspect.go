@@ -59,7 +59,7 @@ func (s *Stream) Inspect() Inspection {
 	}
 	s.mu.Lock()
 	in.Status = s.status()
-	in.Objects = len(s.store.Objects)
+	in.Objects, in.Listeners = len(s.store.Objects), len(s.listeners)
 	for o, since := range s.store.View.Outstanding {
 		in.Writes = append(in.Writes, outstanding(o, since))
 	}

@@ -198,7 +198,7 @@ var isolation = []mutant{
 		old: `out.Put(c.Key, a.rowOf(i, c.Object))`,
 		new: `row := a.rowOf(i, c.Object)
 			if row.Err != nil {
-				*out = snapshot.Changes{}
+				*out = tables.Changes{}
 				return
 			}
 			out.Put(c.Key, row)`,
