@@ -32,15 +32,16 @@ func (u *union) Take(present bool) Batch {
 		b.Absent = k.query.Optional && len(s.parts) > 0 && s.gone() && (next == nil || next.gone())
 		u.host.Past.note(k.query.Name, s.position(), b.Breaks.Has(NewHistory))
 	}
-	u.finish(s, before, renews && !b.OK(), breaks, b.OK())
+	u.finish(s, before, breaks, b.OK())
 	return b
 }
 
-// finish ends a take. renews: the next batch has all objects.
-func (u *union) finish(s *streams, before life, renews bool, breaks Breaks, ok bool) {
+// finish ends a take. If there is no batch, the next one has all objects: some streams may have
+// handed out theirs already.
+func (u *union) finish(s *streams, before life, breaks Breaks, ok bool) {
 	u.mu.Lock()
 	if !ok {
-		s.taken, s.breaks = s.taken && !renews, s.breaks|breaks
+		s.taken, s.breaks = false, s.breaks|breaks
 		if before == filling {
 			u.to(untaken)
 		}
