@@ -8,7 +8,8 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// user is an accumulator as the streams know it: [collect.Watch] with what its caller has no use for.
+// user is an accumulator as the streams know it: [collect.Watch], with what its caller has no use
+// for.
 type user struct{ *Accumulator }
 
 // Inspect returns what the accumulator has and has done.

@@ -106,7 +106,7 @@ func (r References) Know() {
 	}
 }
 
-// Prepare makes queries, and finds their kinds. Nothing runs until Connect. If a kind cannot be
+// Prepare makes queries, and finds their kinds. Nothing runs until [Connect]. If a kind cannot be
 // resolved, and its query is not optional, the error names the query.
 func Prepare(ctx context.Context, h Host, queries []Query) ([]Running, References, error) {
 	all := make([]Running, len(queries))
