@@ -235,3 +235,10 @@ func invalidOf(fields []*field) (all []tables.Invalid) {
 	}
 	return all
 }
+
+// apply places rows in a table.
+func (a *Accumulator) apply(f *field, rows []tables.Change) ([]tables.Diff, bool) {
+	a.tables.Lock()
+	defer a.tables.Unlock()
+	return f.Shown.table.Apply(rows)
+}

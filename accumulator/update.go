@@ -8,65 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
 )
-
-// Result is the result of an Update.
-type Result struct {
-	// Complete: every query has its first list, and the target is filled.
-	Complete bool
-	// Changed: the snapshot differs from the last one.
-	Changed bool
-	// Differences from the last snapshot, by query, then namespace and name.
-	Differences []tables.Difference
-	// Invalid objects, by query, then namespace and name. They are shared: do not write to them.
-	Invalid []tables.Invalid
-}
-
-// Judgement sets the predicate of an Update. It stays in force until it is replaced.
-type Judgement struct {
-	predicate func(*unstructured.Unstructured) (pass bool, why error)
-	counts    bool          // a change of an object that it leaves out is one of the snapshot
-	place     uintptr       // of the code
-	function  object.FuncID // the code and what it has captured
-}
-
-// judgements counts what was to be judged again, for all objects and for a query's.
-type judgements struct {
-	all      int // every object
-	panicked int // those for which the predicate has panicked
-}
-
-// Judge is the judgement by a predicate; nil lets all objects pass. The predicate decides on an
-// object, as its query holds it, whether the object is part of the snapshot. If the predicate
-// returns an error, the object is left out as invalid for that reason. The predicate is called
-// without locks and must not write to its argument. A predicate from another place
-// in the code judges every object again. One from the same place does not: a closure that is made
-// anew for each Update counts as the same, but for objects for which the one before has panicked.
-// See [Accumulator.Rejudge].
-func Judge(f func(*unstructured.Unstructured) (pass bool, why error)) *Judgement {
-	if f == nil {
-		return &Judgement{}
-	}
-	return &Judgement{predicate: f, place: reflect.ValueOf(f).Pointer(), function: object.FuncIDOf(f)}
-}
-
-// Pass is [Judge] for a predicate without reasons. It may have noted one by itself for an object
-// that it leaves out, so each change of such an object is a change of the snapshot.
-func Pass(f func(*unstructured.Unstructured) bool) *Judgement {
-	if f == nil {
-		return &Judgement{}
-	}
-	return &Judgement{
-		predicate: func(u *unstructured.Unstructured) (bool, error) { return f(u), nil },
-		counts:    true, place: reflect.ValueOf(f).Pointer(), function: object.FuncIDOf(f),
-	}
-}
 
 // Rejudge has the next Update judge every object again, and signals it.
 func (a *Accumulator) Rejudge() {
@@ -248,11 +195,4 @@ func (a *Accumulator) rebind(b layout) (changed map[int]carried) {
 		}
 	}
 	return changed
-}
-
-// apply places rows in a table.
-func (a *Accumulator) apply(f *field, rows []tables.Change) ([]tables.Diff, bool) {
-	a.tables.Lock()
-	defer a.tables.Unlock()
-	return f.Shown.table.Apply(rows)
 }

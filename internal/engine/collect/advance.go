@@ -98,11 +98,6 @@ func (r *roster[S]) drop(names []string) (end func(), err error) {
 	return endAll(ends), nil
 }
 
-// due reports whether a change can take effect.
-func (r *roster[S]) due() bool {
-	return slices.ContainsFunc(r.waiting(), r.settled)
-}
-
 // ErrNotAlone says that a change can take effect, but only after another one that waits, or with
 // it.
 var ErrNotAlone = errors.New("it waits for another change")

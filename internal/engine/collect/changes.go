@@ -10,31 +10,6 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// change is queries that take effect together: those that a call has added or replaced. It waits
-// until all of them can be shown. Meanwhile snapshots go on with the old queries of their names.
-// Once it waits, it does not change.
-type change[S any] struct{ fields []*Field[S] }
-
-// named returns the field of a name, nil if there is none.
-func (ch *change[S]) named(name string) *Field[S] { return fieldOf(ch.fields, name) }
-
-func fieldOf[S any](fields []*Field[S], name string) *Field[S] {
-	if i := slices.IndexFunc(fields, named[S](name)); i >= 0 {
-		return fields[i]
-	}
-	return nil
-}
-
-func named[S any](name string) func(*Field[S]) bool {
-	return func(f *Field[S]) bool { return f.Name == name }
-}
-
-func (ch *change[S]) close() {
-	for _, f := range ch.fields {
-		f.Query.Close()
-	}
-}
-
 // Add adds queries. Snapshots and signals of the others go on. All new queries are in one
 // snapshot, as soon as each has its whole first list. Add returns an error, and adds none of them,
 // if a name is taken, or if a kind cannot be resolved and its query is not optional.

@@ -74,30 +74,6 @@ type Reader[S any] struct {
 	Silent bool
 }
 
-// Field is one query of a collector.
-type Field[S any] struct {
-	Name  string
-	Query query.Running
-	// Shown is what the reader has of the query, Taken what it has taken and not shown yet. They
-	// belong to the reader's turn.
-	Shown S
-	Taken query.Batch
-	// Present: the reader has made a snapshot of the query, which is not absent. The reader sets it,
-	// in its turn.
-	Present bool
-	// counted: the query was complete once, so the first snapshot has its objects.
-	counted atomic.Bool
-}
-
-// phase returns the phase of a query, and notes whether it is complete.
-func (f *Field[S]) phase() query.Phase {
-	phase := f.Query.Phase()
-	if phase >= query.Complete {
-		f.counted.Store(true)
-	}
-	return phase
-}
-
 // Collector runs queries for one reader. It says when there is something new, and takes it.
 //
 // One goroutine reads at a time: it has the turn from Enter to Leave. All other methods are safe

@@ -199,3 +199,57 @@ func endAll(ends []func()) func() {
 		}
 	}
 }
+
+// Field is one query of a collector.
+type Field[S any] struct {
+	Name  string
+	Query query.Running
+	// Shown is what the reader has of the query, Taken what it has taken and not shown yet. They
+	// belong to the reader's turn.
+	Shown S
+	Taken query.Batch
+	// Present: the reader has made a snapshot of the query, which is not absent. The reader sets it,
+	// in its turn.
+	Present bool
+	// counted: the query was complete once, so the first snapshot has its objects.
+	counted atomic.Bool
+}
+
+// phase returns the phase of a query, and notes whether it is complete.
+func (f *Field[S]) phase() query.Phase {
+	phase := f.Query.Phase()
+	if phase >= query.Complete {
+		f.counted.Store(true)
+	}
+	return phase
+}
+
+// change is queries that take effect together: those that a call has added or replaced. It waits
+// until all of them can be shown. Meanwhile snapshots go on with the old queries of their names.
+// Once it waits, it does not change.
+type change[S any] struct{ fields []*Field[S] }
+
+// named returns the field of a name, nil if there is none.
+func (ch *change[S]) named(name string) *Field[S] { return fieldOf(ch.fields, name) }
+
+func fieldOf[S any](fields []*Field[S], name string) *Field[S] {
+	if i := slices.IndexFunc(fields, named[S](name)); i >= 0 {
+		return fields[i]
+	}
+	return nil
+}
+
+func named[S any](name string) func(*Field[S]) bool {
+	return func(f *Field[S]) bool { return f.Name == name }
+}
+
+func (ch *change[S]) close() {
+	for _, f := range ch.fields {
+		f.Query.Close()
+	}
+}
+
+// due reports whether a change can take effect.
+func (r *roster[S]) due() bool {
+	return slices.ContainsFunc(r.waiting(), r.settled)
+}

@@ -3,12 +3,10 @@ package partition
 import (
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
-	"github.com/kates-go/kates/internal/engine/tables"
 )
 
 // Queries may change while keys are handed out. A query keeps its place among the fields, also
@@ -144,15 +142,4 @@ func (x *indexes) set(fields []*field) (respelled bool, err error) {
 		ix.spans = spans
 	}
 	return respelled, nil
-}
-
-func (x *indexes) isMap(name string) bool {
-	sf, _ := x.typ.FieldByName(name)
-	return sf.Type.Kind() == reflect.Map
-}
-
-// copied puts the rows of a table into a new one.
-func copied(from, to *tables.Table) *tables.Table {
-	to.Apply(everything(from))
-	return to
 }

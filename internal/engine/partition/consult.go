@@ -1,12 +1,8 @@
 package partition
 
-import "github.com/kates-go/kates/internal/object"
-
-// meanwhile is the change of an object since the turn of a partition began.
-type meanwhile struct {
-	old, now *placed
-	signal   bool
-}
+import (
+	"github.com/kates-go/kates/internal/object"
+)
 
 // consult hands the moves of the i-th field, a look-up, to the partitions that have read these
 // objects.
@@ -42,16 +38,6 @@ func (sh *share) note(s moved) {
 		sh.meanwhile = map[object.Key]meanwhile{s.key: m}
 	default:
 		sh.meanwhile[s.key] = m
-	}
-}
-
-// signal notes that the changes of some objects since the turn began are worth a signal.
-func (sh *share) signal(keys map[object.Key]bool) {
-	for key, m := range sh.meanwhile {
-		if keys[key] {
-			m.signal = true
-			sh.meanwhile[key] = m
-		}
 	}
 }
 
@@ -105,12 +91,5 @@ func (s *scheduler) unread(part *partition) {
 		if readers != nil {
 			readers.leave(part, part.shares[i].reads)
 		}
-	}
-}
-
-// changedReads calls add with the differences from what the last turn has read, in no order.
-func (sh *share) changedReads(ix *index, add func(key object.Key, old, now object.Object)) {
-	for key, b := range sh.dirty {
-		add(key, b.shown, sh.reads.of(key, ix.objects[key].source()))
 	}
 }

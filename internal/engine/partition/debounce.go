@@ -1,7 +1,6 @@
 package partition
 
 import (
-	"context"
 	"time"
 
 	"github.com/kates-go/kates/internal/engine/collect"
@@ -31,34 +30,4 @@ func newDebounce(pace *collect.Pace) *debounce {
 		most = 10 * quiet
 	}
 	return &debounce{quiet: quiet, most: most, changed: make(chan struct{}, 1)}
-}
-
-// attend is the goroutine of the debounce.
-func (p *Partitions) attend(ctx context.Context) {
-	d := p.debounce
-	defer close(d.changed)
-	for {
-		signal := false
-		select {
-		case _, open := <-p.collector.Changed():
-			if !open {
-				return
-			}
-			signal = true
-		case <-p.scheduler.agenda.ripe.C:
-		}
-		_, err := p.take(ctx, func() *Turn {
-			p.scheduler.release(time.Now())
-			return nil
-		})
-		if err != nil {
-			return
-		}
-		if signal {
-			select {
-			case d.changed <- struct{}{}:
-			default: // one waits already
-			}
-		}
-	}
 }

@@ -1,6 +1,8 @@
 package partition
 
-import "github.com/kates-go/kates/internal/object"
+import (
+	"github.com/kates-go/kates/internal/object"
+)
 
 // hushed are, for each object of a field, the partitions for which it has changed since their last
 // turn, though that was worth no signal. It may turn out to be worth one. By then the object may

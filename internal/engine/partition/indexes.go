@@ -218,3 +218,14 @@ func (ix *index) apply(moves []moved) {
 	}
 	ix.shared.Apply(shared.All)
 }
+
+func (x *indexes) isMap(name string) bool {
+	sf, _ := x.typ.FieldByName(name)
+	return sf.Type.Kind() == reflect.Map
+}
+
+// copied puts the rows of a table into a new one.
+func copied(from, to *tables.Table) *tables.Table {
+	to.Apply(everything(from))
+	return to
+}

@@ -2,9 +2,13 @@ package partition
 
 import (
 	"slices"
+	"sync/atomic"
+	"time"
 
+	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/snapshot"
 )
 
 // partition is the state of one key. It exists while an object has the key, or while a last turn
@@ -141,6 +145,82 @@ func (sh *share) changed(p *partition, ix *index, gone bool, add func(key object
 			} else {
 				add(key, nil, row.Source)
 			}
+		}
+	}
+}
+
+// Partitions turns the watches of several queries into one snapshot per key, see
+// [query.Query.Key].
+// Each snapshot is complete, the latest, and coherent with own writes (G1 to G10). The package's
+// documentation says more.
+//
+//	collector ──batches──▶ indexes ──moves──▶ scheduler ──▶ Turn
+//	                          └──────snapshot──────────────▶
+//
+// All methods are safe for concurrent use. Several workers may call Next at a time. The fields are
+// set once, but for those that say so.
+type Partitions struct {
+	collector *collect.Collector[*index]
+	indexes   *indexes
+	scheduler *scheduler
+	debounce  *debounce // nil without a debounce
+	quietOwn  bool
+	sharing   *sharing // nil: the replicas divide nothing
+	readersTurn
+	// released: the collector has signalled since waiting keys were last released.
+	released atomic.Bool
+	// received is the time of the signal for that, as UnixNano; 0: now.
+	received atomic.Int64
+}
+
+// Turn is the time in which one worker has a key. No other worker gets the key until Done.
+type Turn struct {
+	Key string
+	// Snapshot is a pointer to a fresh struct with the objects of the key.
+	Snapshot any
+	// Gone: no object has the key any more. The whole snapshot is empty, without the objects that
+	// belong to every partition, unless [Options.Lasting] is set. Look-ups work as ever.
+	Gone bool
+	// Attempt is 1, or higher after turns of the key that failed in a row.
+	Attempt int
+	// Ready is when the key became ready for a worker. For a change that came while all workers were
+	// busy it is the time of the first signal that none of them has received.
+	Ready time.Time
+	// Differences are the differences from the last turn of the key, whatever its outcome: by
+	// query, then namespace and name. For a look-up they are those of the objects that the last
+	// turn has read.
+	Differences []tables.Difference
+	// Invalid has the invalid objects of the key, by query, then namespace and name, without
+	// those of look-ups.
+	Invalid []tables.Invalid
+
+	of      *Partitions
+	part    *partition
+	fields  []*field          // as they were when the turn began
+	filled  []collect.Filled  // with a witness: what the snapshot has
+	binding *snapshot.Binding // of these
+	ended   atomic.Bool
+}
+
+// meanwhile is the change of an object since the turn of a partition began.
+type meanwhile struct {
+	old, now *placed
+	signal   bool
+}
+
+// changedReads calls add with the differences from what the last turn has read, in no order.
+func (sh *share) changedReads(ix *index, add func(key object.Key, old, now object.Object)) {
+	for key, b := range sh.dirty {
+		add(key, b.shown, sh.reads.of(key, ix.objects[key].source()))
+	}
+}
+
+// signal notes that the changes of some objects since the turn began are worth a signal.
+func (sh *share) signal(keys map[object.Key]bool) {
+	for key, m := range sh.meanwhile {
+		if keys[key] {
+			m.signal = true
+			sh.meanwhile[key] = m
 		}
 	}
 }

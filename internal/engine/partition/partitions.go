@@ -3,7 +3,7 @@ package partition
 import (
 	"context"
 	"reflect"
-	"sync/atomic"
+	"time"
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
@@ -27,30 +27,6 @@ type Options struct {
 	// Sharing, if not nil, is how replicas divide the keys. The queries bring nothing of what is
 	// divided before [Partitions.Share].
 	Sharing *Sharing
-}
-
-// Partitions turns the watches of several queries into one snapshot per key, see
-// [query.Query.Key].
-// Each snapshot is complete, the latest, and coherent with own writes (G1 to G10). The package's
-// documentation says more.
-//
-//	collector ──batches──▶ indexes ──moves──▶ scheduler ──▶ Turn
-//	                          └──────snapshot──────────────▶
-//
-// All methods are safe for concurrent use. Several workers may call Next at a time. The fields are
-// set once, but for those that say so.
-type Partitions struct {
-	collector *collect.Collector[*index]
-	indexes   *indexes
-	scheduler *scheduler
-	debounce  *debounce // nil without a debounce
-	quietOwn  bool
-	sharing   *sharing // nil: the replicas divide nothing
-	readersTurn
-	// released: the collector has signalled since waiting keys were last released.
-	released atomic.Bool
-	// received is the time of the signal for that, as UnixNano; 0: now.
-	received atomic.Int64
 }
 
 // readersTurn is what belongs to the reader's turn.
@@ -206,4 +182,34 @@ func (p *Partitions) Shares(o any) bool {
 		return false // the usual case: o is an object, and slices hold pointers to objects
 	}
 	return p.scheduler.any(func(part *partition) bool { return p.indexes.sliced(part, slices, o) })
+}
+
+// attend is the goroutine of the debounce.
+func (p *Partitions) attend(ctx context.Context) {
+	d := p.debounce
+	defer close(d.changed)
+	for {
+		signal := false
+		select {
+		case _, open := <-p.collector.Changed():
+			if !open {
+				return
+			}
+			signal = true
+		case <-p.scheduler.agenda.ripe.C:
+		}
+		_, err := p.take(ctx, func() *Turn {
+			p.scheduler.release(time.Now())
+			return nil
+		})
+		if err != nil {
+			return
+		}
+		if signal {
+			select {
+			case d.changed <- struct{}{}:
+			default: // one waits already
+			}
+		}
+	}
 }

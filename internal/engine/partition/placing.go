@@ -1,6 +1,8 @@
 package partition
 
-import "github.com/kates-go/kates/internal/base/shardrange"
+import (
+	"github.com/kates-go/kates/internal/base/shardrange"
+)
 
 // activateForced activates all partitions, though none of their objects may have changed.
 func (s *scheduler) activateForced() {

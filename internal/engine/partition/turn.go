@@ -2,43 +2,12 @@ package partition
 
 import (
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
-	"github.com/kates-go/kates/snapshot"
 )
-
-// Turn is the time in which one worker has a key. No other worker gets the key until Done.
-type Turn struct {
-	Key string
-	// Snapshot is a pointer to a fresh struct with the objects of the key.
-	Snapshot any
-	// Gone: no object has the key any more. The whole snapshot is empty, without the objects that
-	// belong to every partition, unless [Options.Lasting] is set. Look-ups work as ever.
-	Gone bool
-	// Attempt is 1, or higher after turns of the key that failed in a row.
-	Attempt int
-	// Ready is when the key became ready for a worker. For a change that came while all workers were
-	// busy it is the time of the first signal that none of them has received.
-	Ready time.Time
-	// Differences are the differences from the last turn of the key, whatever its outcome: by
-	// query, then namespace and name. For a look-up they are those of the objects that the last
-	// turn has read.
-	Differences []tables.Difference
-	// Invalid has the invalid objects of the key, by query, then namespace and name, without
-	// those of look-ups.
-	Invalid []tables.Invalid
-
-	of      *Partitions
-	part    *partition
-	fields  []*field          // as they were when the turn began
-	filled  []collect.Filled  // with a witness: what the snapshot has
-	binding *snapshot.Binding // of these
-	ended   atomic.Bool
-}
 
 // hand makes a turn of the next key, if there is one with a reason for a turn.
 func (p *Partitions) hand() *Turn {

@@ -58,17 +58,6 @@ func inKeyOrder(changes []Change) []Change {
 	return sorted
 }
 
-// edit is a change at one position of a sorted sequence: a replacement, an insertion before the
-// position, or a deletion.
-type edit struct {
-	at       int  // an index into the sequence before any edit
-	occupied bool // the sequence has an element of the edit's key at that index
-	row      *Row // nil: the sequence has no element of the key after the edit
-}
-
-func (e edit) deletes() bool { return e.occupied && e.row == nil }
-func (e edit) inserts() bool { return !e.occupied && e.row != nil }
-
 // plan collects what a batch of changes, in key order, does to a table's two sequences.
 type plan struct {
 	table           *Table

@@ -9,12 +9,6 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// patch is a change that turns the last delivered map into the next one.
-type patch struct {
-	old, new Object // nil: not shown before; not shown after
-	word     words.Word
-}
-
 // outdate records that the last delivered map is out of date. It keeps the changes if the next
 // map will be a copy with patches, and nothing if it will be built from all rows.
 func (t *Table) outdate(p *plan) {

@@ -1,6 +1,8 @@
 package tables
 
-import "github.com/kates-go/kates/internal/object"
+import (
+	"github.com/kates-go/kates/internal/object"
+)
 
 // Object is an object as a stream holds it: an *unstructured.Unstructured, a typed object, or a
 // *metav1.PartialObjectMetadata. It is a pointer. Once this package has it, nobody writes to it:

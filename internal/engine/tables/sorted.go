@@ -1,6 +1,8 @@
 package tables
 
-import "slices"
+import (
+	"slices"
+)
 
 // seek finds a key in a sorted sequence, starting at index from. All elements before that index
 // must be less than the key. It returns the key's index, or the index at which to insert it. The
@@ -85,3 +87,15 @@ func openGaps[S any](s []S, edits []edit, inserted, deleted int, of func(*Row) S
 	}
 	return s
 }
+
+// edit is a change at one position of a sorted sequence: a replacement, an insertion before the
+// position, or a deletion.
+type edit struct {
+	at       int  // an index into the sequence before any edit
+	occupied bool // the sequence has an element of the edit's key at that index
+	row      *Row // nil: the sequence has no element of the key after the edit
+}
+
+func (e edit) deletes() bool { return e.occupied && e.row == nil }
+
+func (e edit) inserts() bool { return !e.occupied && e.row != nil }

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"reflect"
 
+	"github.com/kates-go/kates/internal/base/words"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -174,4 +175,10 @@ func (t *Table) Value() reflect.Value {
 		t.patches = nil
 	}
 	return t.value
+}
+
+// patch is a change that turns the last delivered map into the next one.
+type patch struct {
+	old, new Object // nil: not shown before; not shown after
+	word     words.Word
 }
