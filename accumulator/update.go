@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-
 	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/tables"
