@@ -25,7 +25,7 @@ func (r *roster[S]) await(ch *change[S]) (end func(), err error) {
 	if err := r.ended(); err != nil { // the end closes those that it sees
 		return ch.close, err
 	}
-	if !r.ready.Load() {
+	if !r.course.isComplete() {
 		return r.take(ch), nil
 	}
 	names := make(map[string]bool)

@@ -128,7 +128,7 @@ func (c *Collector[S]) check(changed []query.Query, removed []string) error {
 
 // checkShown asks the reader whether it can go on without some of the queries that are shown.
 func (c *Collector[S]) checkShown(removed []string) error {
-	if c.reader.Check == nil || !c.ready.passed.Load() {
+	if c.reader.Check == nil || !c.course.isComplete() {
 		return nil
 	}
 	var left []query.Query

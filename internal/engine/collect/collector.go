@@ -91,8 +91,6 @@ type Collector[S any] struct {
 	roster[S]
 	rows
 	tally tally
-	ready milestone   // the first snapshot is complete
-	told  atomic.Bool // the first signal was given
 
 	turn    chan struct{}  // held by the reader
 	reading watchdog.Pulse // the reader's turns
@@ -109,15 +107,14 @@ func New[S any](ctx context.Context, s *streamset.Set, queries []query.Query, o 
 		o.Overdue = 10 * time.Second
 	}
 	c := &Collector[S]{
-		options: o, reader: r, roster: roster[S]{generation: 1},
+		options: o, reader: r, roster: roster[S]{generation: 1, course: newCourse()},
 		life:   life{finished: make(chan struct{})},
-		ready:  milestone{done: make(chan struct{})},
 		turn:   make(chan struct{}, 1),
 		follow: make(chan struct{}, 1),
 		rows:   rows{streams: s, witness: o.Witness, invalid: o.Invalid},
 		tally:  tally{id: watchIDs.Add(1), opened: time.Now()},
 	}
-	c.ended, c.roster.ready = c.Err, &c.ready.passed
+	c.ended = c.Err
 	c.upkeep = upkeep{
 		host: &c.host, queries: c.Running, settled: c.due,
 		due: make(chan struct{}, 1), editing: make(chan struct{}, 1),
@@ -125,7 +122,7 @@ func New[S any](ctx context.Context, s *streamset.Set, queries []query.Query, o 
 	c.host = query.Host{
 		Streams: s, PerKey: r.PerKey, QuietOwn: o.QuietOwnWrites,
 		Noted: c.Note, Wake: func() { c.Complete() }, Attend: func() { offer(c.upkeep.due) }, Follow: func() { offer(c.follow) },
-		Ready: &c.ready.passed, Past: &query.Past{},
+		Ready: c.course.isComplete, Past: &query.Past{},
 	}
 	if !r.Silent {
 		c.pacer = newPacer(o.Pace, c.news)
@@ -223,7 +220,7 @@ func (c *Collector[S]) readable(f *Field[S]) bool {
 
 // Complete reports whether every query has its whole first list (G1). Once true, it stays true.
 func (c *Collector[S]) Complete() bool {
-	for !c.ready.passed.Load() {
+	for !c.course.isComplete() {
 		fields, generation := c.FieldsNow()
 		for _, f := range fields {
 			if f.phase() < query.Complete {
@@ -240,7 +237,7 @@ func (c *Collector[S]) pass(generation int) {
 	c.roster.mu.Lock()
 	defer c.roster.mu.Unlock()
 	if c.generation == generation {
-		c.ready.pass()
+		c.course.reach(complete)
 	}
 }
 
@@ -249,7 +246,7 @@ func (c *Collector[S]) news() bool {
 	if !c.Complete() {
 		return false
 	}
-	if c.told.CompareAndSwap(false, true) {
+	if c.course.reach(signalled) {
 		return true
 	}
 	for _, f := range c.Fields() {
@@ -278,7 +275,7 @@ func (c *Collector[S]) Ready() error {
 }
 
 // Readied is closed once the first snapshot is complete.
-func (c *Collector[S]) Readied() <-chan struct{} { return c.ready.done }
+func (c *Collector[S]) Readied() <-chan struct{} { return c.course.completed }
 
 // logOverdue logs that there is no snapshot yet: as an error if a query has failed, else as
 // information.

@@ -106,7 +106,7 @@ func (c *Collector[S]) Inspect() Inspection {
 	t := &c.tally
 	in := Inspection{
 		Turn: &c.reading,
-		ID:   t.id, Name: c.options.Name, Silent: c.pacer == nil, Opened: t.opened, Completed: timeOf(&c.ready.at),
+		ID:   t.id, Name: c.options.Name, Silent: c.pacer == nil, Opened: t.opened, Completed: timeOf(&c.course.completedAt),
 		Updates: t.updates.Load(), Snapshots: t.snapshots.Load(), Changes: t.changes.Load(), Updated: timeOf(&t.updated),
 	}
 	if c.pacer != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kates-go/kates/internal/base/lockorder"
@@ -81,20 +80,6 @@ func (l *life) end(cause error) bool {
 		l.cancel()
 	}
 	return true
-}
-
-// milestone is something that happens once.
-type milestone struct {
-	passed atomic.Bool
-	at     atomic.Int64 // when, in nanoseconds since 1970
-	done   chan struct{}
-}
-
-func (m *milestone) pass() {
-	if m.passed.CompareAndSwap(false, true) {
-		m.at.Store(time.Now().UnixNano())
-		close(m.done)
-	}
 }
 
 // CauseOf returns ctx's error with its cause. It still matches the context's error, whatever the

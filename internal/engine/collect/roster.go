@@ -10,8 +10,8 @@ import (
 
 // roster is which queries a collector has, and which of them the reader has shown.
 type roster[S any] struct {
-	ended func() error // the cause of the collector's end, nil before; set once
-	ready *atomic.Bool // the first snapshot is complete; set once
+	ended  func() error // the cause of the collector's end, nil before; set once
+	course *course      // of the collector; set once
 
 	mu         lockorder.Mutex[lockorder.Roster]
 	fields     []*Field[S]  // replaced together with generation, never changed
@@ -139,11 +139,7 @@ func (r *roster[S]) waiting() []*change[S] {
 }
 
 // Delivered reports whether there has been a snapshot.
-func (r *roster[S]) Delivered() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.shown > 0
-}
+func (r *roster[S]) Delivered() bool { return r.course.has(delivered) }
 
 // Deliver notes that a snapshot shows the queries of a generation, see FieldsNow. It belongs to
 // the reader's turn.
@@ -151,6 +147,7 @@ func (r *roster[S]) Deliver(generation int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.shown = generation
+	r.course.reach(delivered)
 }
 
 // changed reports whether the queries are others than those shown.

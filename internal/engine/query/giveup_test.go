@@ -2,7 +2,6 @@ package query_test
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,7 +32,7 @@ func TestG2WhatOneStreamHasIsNotLostWhereAnotherOneHasGivenUpOwnWrites(t *testin
 		q.AnyOf = []object.Selection{inNamespace("ns"), inNamespace("other")}
 		found, err := query.Find(context.Background(), q)
 		require.NoError(t, err)
-		r, err := query.Open(query.Host{Streams: streams, Ready: new(atomic.Bool), Past: &query.Past{},
+		r, err := query.Open(query.Host{Streams: streams, Ready: func() bool { return false }, Past: &query.Past{},
 			Wake: func() {}, Attend: func() {}, Follow: func() {}}, found, nil)
 		require.NoError(t, err)
 		defer r.Close()

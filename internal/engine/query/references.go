@@ -76,7 +76,7 @@ func (r *references) Phase() Phase {
 // snapshot.
 func (r *references) ready(l *stream.Listener, optional bool) bool {
 	st := l.State()
-	return st.Ready() || st.Gone || (optional || r.host.Ready.Load()) && st.First >= stream.Refused
+	return st.Ready() || st.Gone || (optional || r.host.Ready()) && st.First >= stream.Refused
 }
 
 func (r *references) State() State {
@@ -281,7 +281,7 @@ func (r *references) patience(key object.Key, wide bool) time.Duration {
 		return 0
 	case ref.watch == nil && k.known() && k.wide() == wide && nowhere(key, wide):
 		return 0
-	case !r.host.Ready.Load():
+	case !r.host.Ready():
 		return Patience // however long it takes
 	}
 	return max(0, Patience-time.Since(ref.since))

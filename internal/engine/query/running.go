@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/kates-go/kates/internal/engine/stream"
@@ -141,7 +140,7 @@ type Host struct {
 	// Wake calls it, and so does Follow in the end.
 	Noted func()
 	// Ready is whether the first snapshot is complete.
-	Ready *atomic.Bool
+	Ready func() bool
 	// Past is what the reader has had.
 	Past *Past
 }

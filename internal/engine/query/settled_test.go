@@ -46,9 +46,7 @@ func replaced(t *testing.T, s *sim.Server, h query.Host) (now, next query.Runnin
 func TestG5AQueryThatReplacesAnotherOneIsAsNewAsABatchThatChangedNothing(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		var attended atomic.Int64
-		ready := &atomic.Bool{}
-		ready.Store(true)
-		r, next := replaced(t, s, query.Host{Streams: streams, Ready: ready, Past: &query.Past{},
+		r, next := replaced(t, s, query.Host{Streams: streams, Ready: func() bool { return true }, Past: &query.Past{},
 			Wake: func() {}, Attend: func() { attended.Add(1) }, Follow: func() {}})
 		defer r.Close()
 		defer next.Close()

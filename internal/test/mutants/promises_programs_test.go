@@ -144,7 +144,7 @@ var partitions = []mutant{
 	{
 		name: "one that may not be read is waited for without end", says: "what is named is watched for as long as it is named",
 		in: "references.ready", caught: "TestG8WhatMayNotBeReadOrIsNotAnsweredIsWaitedForAWhileOnly/refused",
-		old: `(optional || r.host.Ready.Load())`,
+		old: `(optional || r.host.Ready())`,
 		new: `optional`,
 	},
 }
