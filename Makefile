@@ -162,7 +162,8 @@ race: build-testgate ## the unit tests of packages with goroutines, with the rac
 
 # With the tag kates_safe the library does without unsafe, but for the files in
 # internal/test/rooms/unsafe_test.go that have no fallback.
-SAFE := ./accumulator ./snapshot ./internal/engine/tables ./internal/base/words ./internal/client/wire/... ./internal/object/...
+SAFE := ./accumulator ./snapshot ./internal/engine/tables ./internal/base/words ./internal/client/wire \
+	./internal/client/wire/tree ./internal/object/...
 
 .PHONY: safe
 safe: build-testgate ## build with the tag kates_safe; unit tests of what has a fallback; the scenarios

@@ -205,3 +205,25 @@ func TestG5ALookupDoesNotTellWhatAStreamOfAnotherFormHasShownToBeOld(t *testing.
 		assert.Equal(t, []string{"none", "none"}, []string{lookedUp(streams, intake.All), lookedUp(streams, intake.Known)})
 	})
 }
+
+// TestG5ALookupIsNoOlderThanWhatAStreamHasShownThatGaveUpOwnWrites: the other stream is late.
+func TestG5ALookupIsNoOlderThanWhatAStreamHasShownThatGaveUpOwnWrites(t *testing.T) {
+	sim.Bubble(t, stream.Config{PendingMax: 2}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
+		s.Create("as", sim.Thing("x"))
+		late := sim.Query("A", "as")
+		late.Namespace = "ns"
+		require.True(t, signalled(watching(t, streams, collect.Options{}, late)))
+		s.Late(time.Hour)
+		s.Touch("as", "x", 1)
+		require.True(t, signalled(watching(t, streams, collect.Options{}, sim.Query("A", "as"))))
+		require.Equal(t, "102", lookedUp(streams, intake.All), "as the list of all namespaces has it")
+		o := sim.NewClient(s, streams)
+		s.Mu.Lock()
+		s.ListAnswer = func(string) time.Duration { return time.Minute }
+		s.Mu.Unlock()
+		for _, name := range []string{"a", "b", "c"} { // one more than may be pending
+			o.Put("as", sim.In("n2", name), 0)
+		}
+		assert.Equal(t, "unknown", lookedUp(streams, intake.All))
+	})
+}

@@ -120,10 +120,13 @@ func (m *many) lead(ctx, lease context.Context) error {
 		}
 	}
 	m.running.Wait()
+	cause := context.Cause(ctx)
 	if err := m.aborted.Load(); err != nil {
-		return *err
+		if _, final := attempts.Final(cause); !final {
+			return *err
+		}
 	}
-	return context.Cause(ctx)
+	return cause
 }
 
 // follow gives the work that is to be done now to each place.

@@ -67,7 +67,7 @@ func (p *place) look() {
 		return
 	}
 	phase := p.now.cluster.Health().Phase
-	if phase == Up && p.phase != Up {
+	if phase == Up && p.phase != Up && p.phase != "" { // the work before began with no phase known
 		poke(p.retry)
 	}
 	p.phase = phase

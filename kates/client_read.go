@@ -3,6 +3,7 @@ package kates
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -81,6 +82,9 @@ func GetCached[T any](ctx context.Context, c *Client, namespace, name string, op
 	}
 	var settings cachedSettings
 	for _, o := range opts {
+		if o == nil {
+			return nil, errors.New("get: an option is nil")
+		}
 		o(&settings)
 	}
 	o, err := c.core.SubjectNamed(ctx, reflect.TypeFor[T](), settings.kind, namespace, name)

@@ -2,6 +2,7 @@ package kates_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"sync/atomic"
 	"syscall"
@@ -188,4 +189,40 @@ func TestTheFirstSignalEndsALoopThatIsIdle(t *testing.T) {
 			assert.NoError(t, <-done)
 		})
 	}
+}
+
+// TestAPermanentErrorIsNotLostInAShutdown: neither if it ends the loop, nor if it comes after the
+// grace period.
+func TestAPermanentErrorIsNotLostInAShutdown(t *testing.T) {
+	bad := errors.New("bad configuration")
+	for name, loop := range loops {
+		t.Run(name+", after the grace period", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fake := katestest.New(t, katestest.WithClientOptions(silent))
+				put(t, fake, "a", "1")
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				err := loop(ctx, fake.Client, func(ctx context.Context) error {
+					cancel()
+					<-ctx.Done()
+					return kates.Permanent(bad)
+				}, kates.WithShutdownTimeout(time.Second))
+				assert.ErrorIs(t, err, bad)
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		fake := katestest.New(t, katestest.WithClientOptions(silent))
+		put(t, fake, "a", "1")
+		put(t, fake, "b", "1")
+		err := kates.RunEach(t.Context(), fake.Client, func(ctx context.Context, key string, _ *maps) error {
+			if key == "a" {
+				time.Sleep(time.Second) // the other call has begun
+				return kates.Permanent(bad)
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}, kates.Query{Name: "ConfigMaps", Key: kates.ByName}, kates.WithWorkers(2), kates.WithShutdownTimeout(time.Second))
+		assert.ErrorIs(t, err, bad, "and not that the other call was aborted")
+	})
 }

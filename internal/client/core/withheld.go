@@ -29,7 +29,7 @@ func (o *Subject) discreetly(err error) error {
 	}
 	hide := o.hider()
 	if text := err.Error(); hide.Replace(text) != text {
-		hidden := &discreetError{text: hide.Replace(text)}
+		hidden := &discreetError{text: hide.Replace(text), is: func(target error) bool { return errors.Is(err, target) }}
 		var answer *apierrors.StatusError
 		if errors.As(err, &answer) {
 			status := answer.ErrStatus.DeepCopy()
@@ -50,14 +50,19 @@ func (o *Subject) discreetly(err error) error {
 type discreetError struct {
 	text   string
 	answer error // the server's, or nil
+	// is compares what the error wraps: a function, so that nothing that prints the error prints
+	// the text before.
+	is func(target error) bool
 }
 
 func (e *discreetError) Error() string { return e.text }
 
 func (e *discreetError) Unwrap() error { return e.answer }
 
-// hider replaces all values of the Secret, and of the patch of it that was sent, in whatever form
-// they are quoted.
+func (e *discreetError) Is(target error) bool { return e.is(target) }
+
+// hider replaces all values of the Secret, and of the patch of it that was sent: as they are, quoted
+// as Go and as JSON do, and in base64.
 func (o *Subject) hider() *strings.Replacer {
 	values := secretValues("", o.Object)
 	var patch any
@@ -70,7 +75,8 @@ func (o *Subject) hider() *strings.Replacer {
 			continue
 		}
 		quoted, encoded := strings.Trim(fmt.Sprintf("%q", value), `"`), base64.StdEncoding.EncodeToString([]byte(value))
-		all = append(all, value, quoted, encoded)
+		asJSON, _ := json.Marshal(value) // a text has a form in JSON
+		all = append(all, value, quoted, encoded, strings.Trim(string(asJSON), `"`))
 	}
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) }) // a whole before its parts
 	var pairs []string

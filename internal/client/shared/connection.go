@@ -56,7 +56,8 @@ func (c *Client) reconnect(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	if err = c.sameCluster(ctx, next); err == nil {
+	uid, err := c.sameCluster(ctx, next)
+	if err == nil {
 		err = c.Streams.Move(wire.Over(ctx, next), streamset.Exchange{
 			Do:        func() { link.Exchange(next) },
 			Elsewhere: next.Server != link.Now().Server,
@@ -70,6 +71,9 @@ func (c *Client) reconnect(ctx context.Context, config *rest.Config) error {
 		}
 		return err
 	}
+	if uid != "" { // the cluster may have refused it before
+		c.uid.CompareAndSwap(nil, &uid)
+	}
 	c.Log.Info("reconnected", "server", next.Host)
 	return nil
 }
@@ -77,35 +81,36 @@ func (c *Client) reconnect(ctx context.Context, config *rest.Config) error {
 // sameClusterTimeout bounds the questions which cluster it is.
 const sameClusterTimeout = 30 * time.Second
 
-// sameCluster is an error if another connection is to another cluster, or if nobody can tell.
-func (c *Client) sameCluster(ctx context.Context, next *wire.Connection) error {
+// sameCluster is an error if another connection is to another cluster, or if nobody can tell. It
+// returns the UID that the other connection tells, "" if that is refused.
+func (c *Client) sameCluster(ctx context.Context, next *wire.Connection) (types.UID, error) {
 	ctx, cancel := context.WithTimeout(ctx, sameClusterTimeout)
 	defer cancel()
 	uid, err := clusterUID(ctx, next.Dynamic())
 	if err != nil && !refused(err) {
-		return err
+		return "", err
 	}
 	known := c.uid.Load()
 	if known == nil {
 		if c.untold.Load() {
-			return nil
+			return uid, nil
 		}
 		was, err := c.ClusterUID(ctx)
 		switch {
 		case refused(err):
-			return nil
+			return uid, nil
 		case err != nil:
-			return fmt.Errorf("nobody knows which cluster the client has (ask for ClusterUID in good time): %w", err)
+			return "", fmt.Errorf("nobody knows which cluster the client has (ask for ClusterUID in good time): %w", err)
 		}
 		known = &was
 	}
 	switch {
 	case err != nil:
-		return err
+		return "", err
 	case uid != *known:
-		return fmt.Errorf("%w: its UID is %s, that of the client's %s", ErrOtherCluster, uid, *known)
+		return "", fmt.Errorf("%w: its UID is %s, that of the client's %s", ErrOtherCluster, uid, *known)
 	}
-	return nil
+	return uid, nil
 }
 
 // refused reports whether the server does not tell which cluster it is, and will not.

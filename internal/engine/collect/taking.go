@@ -17,6 +17,8 @@ func (c *Collector[S]) Enter(ctx context.Context) error {
 	}
 	select {
 	case c.turn <- struct{}{}:
+	case <-c.finished: // whoever has the turn may not leave it
+		return c.overBecause(c.Err())
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -26,6 +28,11 @@ func (c *Collector[S]) Enter(ctx context.Context) error {
 		return nil
 	}
 	c.Leave()
+	return c.overBecause(err)
+}
+
+// overBecause returns the error of a collector that has ended. It says what was incomplete.
+func (c *Collector[S]) overBecause(err error) error {
 	if why := c.Ready(); why != nil {
 		return fmt.Errorf("the watch has ended: %w (%w)", err, why)
 	}

@@ -67,10 +67,10 @@ func (sh *share) reread(s moved) bool {
 // partition if an object that the turn has read has changed since it began. Called with mu held.
 func (s *scheduler) conclude(part *partition) {
 	for i, readers := range s.readers {
-		if readers == nil {
+		sh := &part.shares[i]
+		if readers == nil || sh.reading == nil { // a field that was added during the turn
 			continue
 		}
-		sh := &part.shares[i]
 		sh.reading.end()
 		readers.leave(part, sh.reads)
 		readers.enter(part, sh.reading)

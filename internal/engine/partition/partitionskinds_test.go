@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -207,5 +208,25 @@ func TestG8ALookupOfAnOptionalKindTellsAllThatItAppearsOrGoes(t *testing.T) {
 		assert.Len(t, next.Differences, 1)
 		next.Done(nil)
 		assert.Empty(t, keysOfTurns(t, p, nil))
+	})
+}
+
+// TestATurnMayEndAfterALookupWasAdded: the turn has nothing to look up in it.
+func TestATurnMayEndAfterALookupWasAdded(t *testing.T) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
+		s.Create("as", sim.Thing("x", "k", "a"))
+		s.Create("as", sim.Thing("y", "k", "b"))
+		s.Create("ls", sim.Thing("there"))
+		p, err := Start(t.Context(), streams, reflect.TypeFor[referring](), []query.Query{keyed("A", "as")}, Options{})
+		require.NoError(t, err)
+		synctest.Wait()
+		held, other := turn(t, p), turn(t, p)
+		require.NotNil(t, other)
+		require.NoError(t, p.Add(t.Context(), sim.Query("L", "ls")))
+		sim.After(time.Second)
+		other.Done(nil)
+		_ = keysOfTurns(t, p, nil)
+		held.Done(nil)
+		assert.Contains(t, keysOfTurns(t, p, reading("a", "there")), held.Key)
 	})
 }

@@ -40,9 +40,9 @@ func (u *union) await(late []*stream.Listener, at position) (more bool) {
 }
 
 // canSwitch reports whether the streams of the kind as it is served now can take over: each has its
-// list, and has passed what the others have shown. Called with mu held.
+// list, or can do without, and has passed what the others have shown. Called with mu held.
 func (u *union) canSwitch() bool {
-	if u.next == nil || !u.next.settled(u.query.Optional) {
+	if u.next == nil || !u.next.settled(u.query.Optional) || u.next.lacks(u.now) {
 		return false
 	}
 	at := u.now.position()

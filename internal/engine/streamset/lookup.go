@@ -36,6 +36,7 @@ func (s *Set) Lookup(r object.Resource, key object.Key, part intake.Part) (o obj
 		e := st.Entry(key)
 		switch {
 		case e.GaveUp:
+			return nil, false // it may have shown a newer version
 		case e.Shown != nil:
 			newest = object.Newer(newest, e.Shown)
 			if object.Fault(e.Shown) == nil && st.HoldsPart(part) {

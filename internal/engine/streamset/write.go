@@ -183,7 +183,8 @@ func refuses(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err)
 }
 
-// askAndRecord asks the server for one object as the stream would show it: rule 6 of package coherence.
+// askAndRecord asks the server for one object as the stream would show it: rule 6 of package
+// coherence.
 func (w *Write) askAndRecord(ctx context.Context, st *stream.Stream, o coherence.Write, by stream.Cause) error {
 	object, version, err := st.Requests().Lookup(ctx, o.Key, o.Version)
 	if err != nil {
@@ -201,6 +202,8 @@ func (w *Write) askAndRecord(ctx context.Context, st *stream.Stream, o coherence
 	s.journal.Commit(w.resource.Storage, made)
 	s.mu.Unlock()
 	st.Reach(stream.AtSettle, o.Key)
-	w.record(st, made, by)
+	if !w.record(st, made, by) {
+		return fmt.Errorf("ask for %s %q: the answer does not say what became of it", st.Key.Resource, o.Key)
+	}
 	return nil
 }

@@ -109,9 +109,14 @@ func (l *Loop[T]) await(taking, work context.Context, w awaited) (why error) {
 	if l.Grace != nil {
 		stopping, aborted = taking.Done(), l.Grace.Aborted
 	}
+	because := func(err error) { // a permanent error stays
+		if _, final := attempts.Final(why); !final {
+			why = err
+		}
+	}
 	cut := func(err error) {
 		if work.Err() == nil && l.Running() > 0 {
-			why = err
+			because(err)
 		}
 		w.abort(err)
 	}
@@ -135,7 +140,7 @@ func (l *Loop[T]) await(taking, work context.Context, w awaited) (why error) {
 			w.shards = nil
 			w.stop()
 			w.abort(err)
-			why = err
+			because(err)
 		}
 	}
 	return why

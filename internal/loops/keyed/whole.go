@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/kates-go/kates/internal/loops/attempts"
 	"github.com/kates-go/kates/internal/loops/lease"
 )
 
@@ -71,7 +72,12 @@ func (f followed[S]) Refresh(ctx context.Context) error {
 // lead is loop, with the grace that calls have at the end, as long as there is a lease.
 func (w *Whole[S]) lead(ctx, lease context.Context) (err error) {
 	calls, stop := w.Grace.Extend(ctx, lease)
-	defer func() { err = cmp.Or(stop(), err) }() // also if the function ends its goroutine
+	defer func() { // also if the function ends its goroutine
+		cut := stop()
+		if _, final := attempts.Final(err); !final {
+			err = cmp.Or(cut, err)
+		}
+	}()
 	return w.loop(ctx, calls)
 }
 
