@@ -319,3 +319,39 @@ func TestG5WhatWasShownIsNotTakenBackByALaterQueryOfTheName(t *testing.T) {
 		})
 	}
 }
+
+// TestG5AReplaceAsksTheServerForNoDeletionThatIsLongPast: the watch has shown what came after an own
+// deletion whose version is not known.
+func TestG5AReplaceAsksTheServerForNoDeletionThatIsLongPast(t *testing.T) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
+		for _, name := range []string{"x", "y", "z"} {
+			s.Create("as", sim.In("ns", name))
+		}
+		wide := watching(t, streams, collect.Options{}, over("A", "as"))
+		require.True(t, signalled(wide))
+		update(t, wide, &one{})
+		a := watching(t, streams, collect.Options{}, over("A", "as", "ns"))
+		require.True(t, signalled(a))
+		update(t, a, &one{})
+		s.Late(10 * time.Second)
+		sim.NewClient(s, streams).Delete("as", "y", 0, false)
+		update(t, a, &one{}) // the own deletion is pending
+		sim.After(time.Minute)
+		s.Create("as", sim.In("ns", "later"))
+		sim.After(time.Minute)
+		for _, reader := range []*Accumulator{a, wide} {
+			signalled(reader)
+			update(t, reader, &one{})
+		}
+		s.Failing(func(verb, _ string) error {
+			if verb == "list" {
+				return errors.New("lists fail")
+			}
+			return nil
+		})
+		require.NoError(t, a.Replace(t.Context(), over("A", "as"))) // another stream has it all
+		synctest.Wait()
+		update(t, a, &one{})
+		assert.False(t, a.Status()[0].Changing)
+	})
+}

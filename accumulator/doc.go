@@ -1,7 +1,7 @@
 // Package accumulator makes one snapshot of many queries: lists and watches go in, coalesced
 // changes of one snapshot come out.
 //
-// Start at [New], which makes an [Accumulator] of some queries on a [stream.Set], the streams of
+// Start at [New], which makes an [Accumulator] of some queries on a [streamset.Set], the streams of
 // one client. Programs get theirs by kates.Client.Watch: package kates adds names, kinds and
 // requests. This package knows of an API server only what a stream's source lists and watches. What
 // is below has packages of its own:

@@ -257,3 +257,31 @@ func TestG8AnObjectWhosePredicatePanicsAgainIsReportedOnce(t *testing.T) {
 		assert.Equal(t, 4, asked)
 	})
 }
+
+// TestAPredicateIsNotAskedAgainWhereAnotherStreamListsAnew: the objects of this one have not
+// changed.
+func TestAPredicateIsNotAskedAgainWhereAnotherStreamListsAnew(t *testing.T) {
+	sim.Bubble(t, stream.Config{PendingMax: 1}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
+		s.Create("as", sim.In("ns", "x"))
+		s.Create("as", sim.In("other", "y"))
+		a := watching(t, streams, collect.Options{}, over("A", "as", "ns", "other"))
+		synctest.Wait()
+		asked := map[string]int{}
+		var snap one
+		_, err := a.Update(t.Context(), &snap, Pass(func(u *unstructured.Unstructured) bool {
+			asked[u.GetName()]++
+			return asked[u.GetName()] == 1
+		}))
+		require.NoError(t, err)
+		s.Late(time.Hour)
+		o := sim.NewClient(s, streams)
+		o.Put("as", sim.In("other", "own-1"), 0)
+		o.Put("as", sim.In("other", "own-2"), 0) // that stream gives them up, and lists
+		sim.After(time.Minute)
+		_, err = a.Update(t.Context(), &snap, nil)
+		require.NoError(t, err)
+		assert.Equal(t, 1, asked["x"])
+		assert.Contains(t, sim.Names(snap.A), "x")
+		assert.Contains(t, sim.Names(snap.A), "own-2")
+	})
+}

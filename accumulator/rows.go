@@ -104,8 +104,10 @@ func (a *Accumulator) rows(i row, t query.Batch, judged judgements) []tables.Cha
 				changes = changes[1:]
 			} else if t.Gone(key) {
 				out.Delete(key)
-			} else if row, ok := a.again(i, old); ok {
-				out.Put(key, row)
+			} else if rejudge {
+				if row, ok := a.again(i, old); ok {
+					out.Put(key, row)
+				}
 			}
 		}
 	}

@@ -2,8 +2,8 @@
 // from all queries together.
 //
 // Start at [New], which makes a [Collector] for a [Reader]. The readers are
-// accumulator.Accumulator, accumulator.Reader and partition.Partitions. A collector holds no
-// objects: what the reader has of each query is its own, the S of [Field].
+// accumulator.Accumulator, lister.Reader and partition.Partitions. A collector holds no objects:
+// what the reader has of each query is its own, the S of [Field].
 //
 //	queries ──wake──▶ pacer ──▶ Changed ──▶ the reader: Enter, Take, Deliver, Leave
 //	   ▲  ▲                                                      │

@@ -43,7 +43,7 @@ const (
 	SameSnapshot               // one that does not
 	TurnBegins                 // of a key
 	TurnEnds
-	Answered // by a [accumulator.Reader]
+	Answered // by a [lister.Reader]
 )
 
 // Delivery is what a [Witness] is told of a moment.

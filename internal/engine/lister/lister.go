@@ -28,10 +28,6 @@ type Reader struct {
 // none is what a reader has been handed: it takes no batches.
 type none struct{}
 
-func (none) Get(object.Key) (object.Object, bool) { return nil, false }
-func (none) Keys(func(object.Key) bool)           {}
-func (none) Present() bool                        { return false }
-
 // Open opens a reader of a query, until ctx ends or Close. The errors are those of
 // [collect.New]. Of the options, a reader has the witness alone.
 func Open(ctx context.Context, s *streamset.Set, q query.Query, o collect.Options) (*Reader, error) {

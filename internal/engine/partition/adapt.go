@@ -108,7 +108,8 @@ func (x *indexes) succeed(f, next *field) {
 	*next.Shown, next.Present = *f.Shown, f.Present
 	x.mu.Unlock()
 	if !next.Taken.OK() {
-		if f.Present && next.Query.Phase() == query.Empty {
+		// a query whose objects name others has its first batch at hand
+		if _, naming := next.Query.(query.Naming); !naming && f.Present && next.Query.Phase() == query.Empty {
 			next.Taken = query.Emptied
 		}
 		return

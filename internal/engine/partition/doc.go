@@ -45,7 +45,7 @@
 //
 // # Look-ups
 //
-// A field that is a [snapshot.Lookup] belongs to no partition, and every turn can read it. When a
+// A field that is a [tables.Lookup] belongs to no partition, and every turn can read it. When a
 // turn ends, its look-ups replace those of the turn before, also look-ups that found nothing, or
 // an invalid object. A change of an object makes those partitions due that have read it. The reads
 // of a turn are known when it ends: what changed since it began is compared with them then.

@@ -3,6 +3,7 @@ package partition
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"sync/atomic"
 	"testing"
@@ -228,5 +229,27 @@ func TestATurnMayEndAfterALookupWasAdded(t *testing.T) {
 		_ = keysOfTurns(t, p, nil)
 		held.Done(nil)
 		assert.Contains(t, keysOfTurns(t, p, reading("a", "there")), held.Key)
+	})
+}
+
+// TestG2WhatAQueryOfNothingNamesIsGoneInTheSameTurn: the query takes the place of one whose objects
+// name others.
+func TestG2WhatAQueryOfNothingNamesIsGoneInTheSameTurn(t *testing.T) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
+		naming, named := sim.Query("A", "as"), spaced("B", "bs")
+		named.Refs = []query.Ref{{Query: "A", Names: func(o object.Object) ([]object.Key, error) {
+			return []object.Key{{Namespace: "n1", Name: o.GetName()}}, nil
+		}}}
+		s.Create("as", sim.In("n0", "x"))
+		s.Create("bs", sim.In("n1", "x"))
+		p := partitioned(t, streams, Options{}, naming, named)
+		require.Equal(t, []string{"n1: x / x"}, turns(t, p))
+		none := naming
+		none.Optional = true
+		none.Resolve = func(context.Context) (object.Resource, error) {
+			return object.Resource{}, fmt.Errorf("%w: cs", query.ErrNotServed)
+		}
+		require.NoError(t, p.Replace(t.Context(), none))
+		assert.Equal(t, []string{"n1:  /  gone"}, turns(t, p))
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// reads are the look-ups of a turn in one field. They are the turn's [snapshot.Recorder] until it
+// reads are the look-ups of a turn in one field. They are the turn's [tables.Recorder] until it
 // ends, and do not change after that.
 type reads struct {
 	mu       lockorder.Mutex[lockorder.Reads]

@@ -55,6 +55,7 @@ func (u *union) canSwitch() bool {
 // others. If the kind is another stored resource, versions do not compare. Called with mu held.
 func (u *union) switchOver() (left []*stream.Listener) {
 	left = u.now.listeners()
+	u.next.breaks |= u.now.breaks
 	if len(u.now.parts) > 0 && u.now.resource.Storage != u.next.resource.Storage {
 		u.next.breaks |= NewHistory
 	}
@@ -228,9 +229,11 @@ func (p *Past) note(name string, at position, newHistory bool) {
 		p.had = make(map[pastKey]position)
 	}
 	key := pastKey{name, at.storage}
-	if !newHistory {
-		old := p.had[key]
-		at.rv, at.deletion = coherence.Newest(at.rv, old.rv), max(at.deletion, old.deletion)
+	if old := p.had[key]; !newHistory {
+		if at.deletion != 0 || !coherence.Newer(at.rv, old.rv) { // else the position is past the deletion
+			at.deletion = max(at.deletion, old.deletion)
+		}
+		at.rv = coherence.Newest(at.rv, old.rv)
 	}
 	p.had[key] = at
 }

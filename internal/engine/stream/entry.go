@@ -50,7 +50,7 @@ func (s *Stream) Contains(key intake.Key) bool {
 		(s.Key.Form == key.Form || key.Form == object.Metadata && !s.Key.Form.Projects())
 }
 
-// serves reports whether the stream can take another narrow listener: it has its objects, and no
+// TakesPart reports whether the stream can take another narrow listener: it has its objects, and no
 // trouble.
 func (s *Stream) TakesPart() bool {
 	s.mu.Lock()
