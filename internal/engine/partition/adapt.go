@@ -17,7 +17,9 @@ import (
 // whole first list. Add returns an error, and adds none of them, if a name is taken, the struct
 // type does not suit, or a kind cannot be resolved and its query is not optional.
 func (p *Partitions) Add(ctx context.Context, queries ...query.Query) error {
-	return p.collector.Add(ctx, p.marked(queries, slices.Concat(queries, wantedNow(p)))...)
+	return p.sharing.oneByOne(ctx, func() error {
+		return p.collector.Add(ctx, p.marked(queries, slices.Concat(queries, wantedNow(p)))...)
+	})
 }
 
 // Remove removes queries. It is an error if no query with a key function is left.
@@ -29,7 +31,9 @@ func (p *Partitions) Remove(ctx context.Context, names ...string) error {
 // go on until each new one can be shown. No turn has objects of some of the new ones and some of
 // the old. A key has a turn if its objects change by that. An error changes nothing.
 func (p *Partitions) Replace(ctx context.Context, queries ...query.Query) error {
-	return p.collector.Replace(ctx, p.marked(queries, slices.Concat(queries, wantedNow(p)))...)
+	return p.sharing.oneByOne(ctx, func() error {
+		return p.collector.Replace(ctx, p.marked(queries, slices.Concat(queries, wantedNow(p)))...)
+	})
 }
 
 // suits returns an error if there cannot be partitions of some queries.

@@ -55,7 +55,7 @@ func Start(ctx context.Context, s *streamset.Set, t reflect.Type, queries []quer
 		return nil, err
 	}
 	if o.Sharing != nil {
-		p.sharing = &sharing{Sharing: *o.Sharing}
+		p.sharing = &sharing{Sharing: *o.Sharing, changing: make(chan struct{}, 1)}
 		queries = p.marked(queries, queries)
 	}
 	p.scheduler = newScheduler(len(reflect.VisibleFields(t)), o.Backoff, p.debounce)

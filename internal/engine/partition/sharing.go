@@ -26,6 +26,9 @@ type Sharing struct {
 // sharing is what partitions know of the share that their queries bring.
 type sharing struct {
 	Sharing
+	// changing holds a value while queries are changed: a query brings the share that is wanted
+	// when the change has been made, and not when it began.
+	changing chan struct{}
 
 	mu      lockorder.Mutex[lockorder.Sharing]
 	wanted  shardrange.Ranges
@@ -46,10 +49,13 @@ func (p *Partitions) Share(ctx context.Context, ranges shardrange.Ranges) error 
 	s.mu.Unlock()
 	for {
 		changed := s.next()
-		if len(p.unlike(wantedNow(p))) > 0 {
-			if err := p.collector.Replace(ctx, p.unlike(wantedNow(p))...); err != nil {
-				return err
+		if err := s.oneByOne(ctx, func() error {
+			if other := p.unlike(wantedNow(p)); len(other) > 0 {
+				return p.collector.Replace(ctx, other...)
 			}
+			return nil
+		}); err != nil {
+			return err
 		}
 		// The switch happens in the reader's turn, and all workers may be busy.
 		if _, err := p.take(ctx, p.releaseDue); err != nil {
@@ -68,6 +74,20 @@ func (p *Partitions) Share(ctx context.Context, ranges shardrange.Ranges) error 
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// oneByOne makes a change of the queries when no other one is being made.
+func (s *sharing) oneByOne(ctx context.Context, change func() error) error {
+	if s == nil {
+		return change()
+	}
+	select {
+	case s.changing <- struct{}{}:
+		defer func() { <-s.changing }()
+		return change()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -1,12 +1,14 @@
 package partition
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/engine/query"
@@ -117,5 +119,29 @@ func TestAQueryThatOthersNameStaysWhole(t *testing.T) {
 		p := partitioned(t, streams, Options{Sharing: byNamespaces()}, naming, named)
 		takeShare(t, p, "n1")
 		assert.Equal(t, []string{"n0: x / ", "n1:  / x"}, turns(t, p))
+	})
+}
+
+// TestG1AQueryThatIsReplacedWhileTheShareChangesBringsTheNewShare: its kind is looked for meanwhile.
+func TestG1AQueryThatIsReplacedWhileTheShareChangesBringsTheNewShare(t *testing.T) {
+	inShares(t, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
+		takeShare(t, p, "n0")
+		require.Equal(t, []string{"n0: x / y"}, turns(t, p))
+		q := spaced("A", "as")
+		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
+		resolve := q.Resolve
+		q.Resolve = func(ctx context.Context) (object.Resource, error) {
+			sim.After(time.Second)
+			return resolve(ctx)
+		}
+		replaced := make(chan error, 1)
+		go func() { replaced <- p.Replace(t.Context(), q) }()
+		sim.After(time.Second / 2)
+		takeShare(t, p, "n1")
+		require.NoError(t, <-replaced)
+		_ = turns(t, p)
+		assert.Empty(t, p.unlike(wantedNow(p)))
+		s.Create("as", sim.In("n1", "new", "in", "yes"))
+		assert.Equal(t, []string{"n1: new / y"}, turns(t, p))
 	})
 }
