@@ -210,8 +210,7 @@ func (ref *reference) floorFor(r object.Resource) position {
 		floor = position{storage: r.Storage}
 	}
 	if ref.watch != nil && ref.watch.Storage() == r.Storage {
-		rv, deletion := ref.watch.Newest()
-		floor.rv, floor.deletion = coherence.Newest(floor.rv, rv), max(floor.deletion, deletion)
+		floor.include(ref.watch)
 	}
 	return floor
 }

@@ -134,10 +134,23 @@ func (r *references) Take(bool) Batch {
 		}
 		out.Breaks |= when(b.NewHistory, NewHistory)
 	}
+	r.keepFloors(fresh)
 	for key, o := range now {
 		out.Changes = append(out.Changes, audience.Change{Key: key, Object: o})
 	}
 	return out
+}
+
+// keepFloors keeps how new the objects are that the reader has just had of some streams, where
+// another stream has taken the place of one meanwhile.
+func (r *references) keepFloors(had map[object.Key]*stream.Listener) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, l := range had {
+		if ref := r.named[key]; ref != nil && ref.watch != l && ref.floor.storage == l.Storage() {
+			ref.floor.include(l)
+		}
+	}
 }
 
 func (r *references) Untake() {

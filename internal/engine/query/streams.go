@@ -40,6 +40,12 @@ type position struct {
 	deletion    int64 // the number of the latest one that may be newer than rv, see Listener.Newest
 }
 
+// include makes the position no older than what a stream shows.
+func (p *position) include(l *stream.Listener) {
+	rv, deletion := l.Newest()
+	p.rv, p.deletion = coherence.Newest(p.rv, rv), max(p.deletion, deletion)
+}
+
 // ready reports whether the part has its whole first list.
 func (p *part) ready() bool { return p.listener.State().Ready() }
 
@@ -149,8 +155,7 @@ func (s *streams) lacks(other *streams) bool {
 func (s *streams) position() position {
 	at := position{storage: s.resource.Storage}
 	for _, p := range s.parts {
-		rv, deletion := p.listener.Newest()
-		at.rv, at.deletion = coherence.Newest(at.rv, rv), max(at.deletion, deletion)
+		at.include(p.listener)
 	}
 	return at
 }
