@@ -124,3 +124,68 @@ func refused(a *Accumulator) bool {
 		return slices.ContainsFunc(q.Listeners(), func(l *stream.Listener) bool { return l.State().First >= stream.Refused })
 	})
 }
+
+// denied is the source of a namespace that may not be listed.
+type denied struct {
+	cache.ListerWatcherWithContext
+	now *atomic.Bool
+}
+
+func (d denied) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if d.now.Load() {
+		return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "as"}, "", errors.New("no role yet"))
+	}
+	return d.ListerWatcherWithContext.ListWithContext(ctx, o)
+}
+
+// TestG8AKindThatMovesKeepsItsObjectsWhereItsNewVersionIsRefusedForAWhile: the right comes a little
+// later than the version.
+func TestG8AKindThatMovesKeepsItsObjectsWhereItsNewVersionIsRefusedForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sim.New()
+		var off, refusing atomic.Bool
+		refusing.Store(true)
+		var version atomic.Value
+		version.Store("v1")
+		streams := streamset.New(stream.Config{Source: sim.Plain(func(r object.Resource, ns string, f object.Form) cache.ListerWatcherWithContext {
+			lw := s.Source(r, ns, f)
+			switch {
+			case r.Version == "v1":
+				return unserved{lw, &off}
+			case ns == "other":
+				return denied{lw, &refusing}
+			}
+			return lw
+		})})
+		defer streams.Close()
+		q := sim.Query("A", "as")
+		q.Optional, q.Namespaces = true, []string{"ns", "other"}
+		q.Resolve = func(context.Context) (object.Resource, error) {
+			r := sim.Resource("as")
+			r.Version = version.Load().(string)
+			return r, nil
+		}
+		s.Create("as", sim.In("ns", "x"))
+		s.Create("as", sim.In("other", "y"))
+		a := watching(t, streams, collect.Options{}, q)
+		require.True(t, signalled(a))
+		var snap one
+		update(t, a, &snap)
+		require.Equal(t, []string{"x", "y"}, sim.Names(snap.A))
+		version.Store("v2")
+		off.Store(true)
+		s.Cut()
+		for !refused(a) {
+			sim.After(50 * time.Millisecond)
+			synctest.Wait()
+		}
+		update(t, a, &snap)
+		assert.Equal(t, []string{"x", "y"}, sim.Names(snap.A), "while the right is awaited")
+		refusing.Store(false)
+		sim.After(time.Minute)
+		s.Create("as", sim.In("other", "z"))
+		synctest.Wait()
+		update(t, a, &snap)
+		assert.Equal(t, []string{"x", "y", "z"}, sim.Names(snap.A))
+	})
+}
