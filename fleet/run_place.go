@@ -138,7 +138,8 @@ func ends(err error) bool {
 	return final || errors.Is(err, kates.ErrAborted) || errors.Is(err, attempts.ErrGoexit)
 }
 
-// bound is within, for a key that is to be told when the cluster has left.
+// bound calls a function for a key, as within does, and remembers the key. When the cluster leaves,
+// farewell is called for each key that is remembered.
 func (p *place) bound(ctx context.Context, c *Cluster, key string, call func(context.Context, Key) error) error {
 	return p.within(ctx, c, func(ctx context.Context) error {
 		p.known.Called(key)

@@ -35,9 +35,9 @@ var ErrOtherCluster = shared.ErrOtherCluster
 //   - The cluster must be the same: the UID of its namespace kube-system (see
 //     [Client.ClusterUID]), which the client has read once, or reads now over the old connection.
 //     Else the error is [ErrOtherCluster]. This check is left out if the client has not read the
-//     UID, and the old connection is refused it, or was once (403, 404). If the old one may have
-//     expired by the time of the call, ask for ClusterUID in good time: if the old connection
-//     cannot be asked, and neither is known, it is an error.
+//     UID, and the server refuses it to the old connection, or has refused it before (403, 404). If
+//     the client knows neither the UID nor a refusal, and the old connection gets no answer,
+//     Reconnect returns an error: call ClusterUID before the credentials expire.
 //   - Each watch of the client is opened over the new connection, where it is now. If the server
 //     refuses one, that is the error, which names the kind and has the server's answer. A watch
 //     that fails now may fail in the same way there; but refused credentials are always an error.

@@ -32,9 +32,10 @@ type Tuning struct {
 	// list, or an event of a watch, as it comes over the wire, and decompressed. A larger one is
 	// an error of its query; what is shown stays. A server stores objects of a few megabytes at
 	// most, and their JSON may be several times as long. It also bounds every other answer that is
-	// read as a whole: an object that is read or written, or an error. Discovery may have a quarter
-	// of that in all, 1 MiB at least, with a group or version for each KiB and a resource for each
-	// 128 bytes; the version, and an OpenAPI document, a quarter each. A page of a list may have as
+	// read as a whole: an object that is read or written, or an error. All answers of discovery
+	// together may have a quarter of MaxObjectBytes, but at least 1 MiB. Of that, discovery may have
+	// one group or version for each KiB, and one resource for each 128 bytes. The server's version may
+	// have a quarter of MaxObjectBytes, and so may each OpenAPI document. A page of a list may have as
 	// many bytes as PageSize objects, or 500 if those are more. Default: 64 MiB.
 	MaxObjectBytes int64
 	// CompressedLists lets the server compress large answers, above all lists, as it does for
@@ -47,8 +48,8 @@ type Tuning struct {
 	// dynamic.Interface. It takes several times the CPU and the memory. Default: objects of fields
 	// whose Go type the scheme knows are decoded directly from the wire.
 	UntypedStreams bool
-	// ShareWider serves a query for a part of what a running watch of this client has from that
-	// watch, so that it needs none of its own: less memory, and fewer requests. The watch has all
+	// ShareWider lets a query read from a running watch of this client that has more objects. The
+	// query then needs no watch of its own: less memory, and fewer requests. The watch has all
 	// objects of the kind in the query's namespace, or in all namespaces; in the form that the
 	// query wants, or in any if the query wants metadata alone; and no transform. It has its
 	// first list, and no error. The query narrows it by namespace, labels, metadata.name and

@@ -119,8 +119,9 @@
 //
 // # Where things are
 //
-// The files of this package are sorted by area: client_ (configuration, options, status), query_
-// (what is watched), watch_ (snapshots), write_ (single objects), object_ (forms of objects,
-// owners, conditions), owned_ (sets of owned objects), run_ (loops and partitions) and compat_
-// (aliases of the Kubernetes API). What needs no client is in packages under internal.
+// The files of this package are sorted by area: client (configuration, options, status), query (what
+// is watched), watch (snapshots), write (single objects), object (forms of objects, owners,
+// conditions), owned (sets of owned objects), run (loops and partitions), observe and health (what a
+// client does, and whether it can), and compat (aliases of the Kubernetes API). They have types,
+// documentation and calls: what these do is in packages under internal/client and internal/loops.
 package kates

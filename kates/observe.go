@@ -246,9 +246,10 @@ func (o *observers) call(ctx context.Context, c keyed.Call) (context.Context, fu
 	return ctx, func(r keyed.Result) { end(CallResult{Outcome: CallOutcome(r.Ended), Err: r.Err, Duration: r.Duration}) }
 }
 
-// callsOfFleet are the calls of a run over many clusters that no client of these makes. They are
-// told to the observers of the clusters' clients, or to those of the home cluster's if there are
-// none. The loop is one of the home cluster's, or of the fleet's.
+// callsOfFleet are the calls of a run over many clusters that no client of a cluster makes. The
+// observers of the clusters' clients are told of these calls. If there are none, the observers of
+// the home cluster's client are told. The loop is among those of the home cluster's client, or, if
+// there is no home cluster, of the fleet.
 func callsOfFleet(run doors.FleetRun, workers int) *keyed.Calls {
 	s, err := newSettings("", run.Clients.([]Option))
 	if err != nil {

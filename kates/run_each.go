@@ -31,8 +31,9 @@ import (
 // when that of RunEach does, unless [WithShutdownTimeout] says otherwise. RunEach returns when all
 // calls have returned.
 //
-// A key of which something has changed, or that is triggered, goes before keys that wait for their
-// first call, or are due because of a change that concerns all. One call of five is theirs.
+// A key goes first if an object of its own has changed, or if it is triggered. Keys that wait for
+// their first call, or that are due because of a change that concerns all keys, go after it. One
+// call of five is for these.
 //
 // An error means another try for that key alone, with its newest snapshot, after its backoff
 // ([WithBackoff]), however much changes meanwhile. A panic is such an error, a [*PanicError].

@@ -49,8 +49,9 @@ var ErrKeyLost = shards.ErrLost
 //
 // Each replica has a Lease of its own in Namespace, labelled kates.io/shards=Name, and watches
 // those of the others. Divided watches go by ranges of hashes, which follow the replicas that are
-// there and the objects that they have: when a replica comes or goes, only keys that it gets or
-// had move, and what one has too much. It has a new list of its part then. The first replica of a
+// there and the objects that they have. When a replica comes or goes, only the keys move that it
+// gets or had, and keys of replicas that have too many. A replica whose part changes lists its new
+// part. The first replica of a
 // group, and those that are there when others come, wait RetryPeriod for more. Other keys move by
 // rendezvous hashing. As long as one member of the group divides otherwise (a former version of
 // this library, another By), all divide keys by their hashes, and watch everything.

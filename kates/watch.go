@@ -214,10 +214,10 @@ func (a *Accumulator) UpdateWithDeltas(ctx context.Context, target any, deltas *
 // yet. The predicate must not write to it, and runs without locks. An object for which it panics
 // is left out as [Invalid].
 //
-// A predicate may note by itself why it leaves an object out. So a change of an object that is
-// left out is a change of the snapshot, though it has no delta: the object has come, has another
-// version, passes, or is gone. [Accumulator.JudgedUpdate] takes the reason, and a predicate of it
-// that gives none filters in silence.
+// FilteredUpdate returns true, too, if an object changes that the predicate leaves out: a program
+// may report why it does. The object has come, has another version, passes, or is gone. There is no
+// delta for that. [Accumulator.JudgedUpdate] takes the reason from the predicate. There, an object
+// that is left out without a reason changes nothing.
 //
 // A predicate stays in force, for Update and UpdateWithDeltas as well, until FilteredUpdate is
 // called with another one, which then judges all objects again. A nil predicate lets all objects
@@ -232,11 +232,11 @@ func (a *Accumulator) FilteredUpdate(ctx context.Context, target any, deltas *[]
 }
 
 // JudgedUpdate is FilteredUpdate with a predicate that gives reasons. An object for which it
-// returns an error is not in the snapshot: it is [Invalid] for that reason. A change of what is
-// invalid, or why, is a change of the snapshot, and one of an object that it leaves out without an
-// error is none. *invalid is overwritten with one Invalid for each
-// such object, and for those that are left out for other reasons, by query, namespace and name. It
-// may be nil.
+// returns an error is not in the snapshot: it is [Invalid] for that reason. JudgedUpdate returns
+// true if another object is invalid, or one is invalid for another reason. A change of an object
+// that the predicate leaves out without an error is not reported. *invalid is overwritten with one
+// Invalid for each object with an error, and for those that are left out for other reasons, by
+// query, namespace and name. invalid may be nil.
 func (a *Accumulator) JudgedUpdate(ctx context.Context, target any, deltas *[]*Delta, invalid *[]Invalid, predicate func(*Unstructured) (pass bool, why error)) (bool, error) {
 	r, err := a.acc.Update(ctx, target, accumulator.Judge(predicate))
 	if err == nil && r.Complete {

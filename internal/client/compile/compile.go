@@ -118,9 +118,9 @@ func (c *Compiler) one(w Wanted) (q query.Query, err error) {
 	return q, nil
 }
 
-// resolve finds the resource of a query and checks that it can be watched as the query wants. What
-// is known of a kind that the query does not suit may be out of date. Watches are those of the
-// query for a resource.
+// resolve finds the resource of a query, and checks that the resource can be watched as the query
+// wants. If it cannot, what is known of the kind may be out of date: then discovery is read again,
+// once. watches returns the watches that the query needs of a resource.
 func (c *Compiler) resolve(ctx context.Context, w *Wanted, watches func(objects.Resource) []objects.Spec) (objects.Resource, error) {
 	r, err := c.resolveAs(ctx, w, watches)
 	if errors.Is(err, query.ErrUnfit) {

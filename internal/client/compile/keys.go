@@ -33,8 +33,8 @@ var made = []func(objects.Object) []string{
 	keyOfController(&meta.RESTMapping{Scope: meta.RESTScopeRoot}),
 }
 
-// makesKey reports whether this library has made a function Key. reads: the function needs more
-// than which object it is, and says what.
+// makesKey reports whether this library has made a function Key. reads: the function reads other
+// fields than namespace, name and UID, and tells which when it is asked: see [Needs].
 func (o *Ours) makesKey(f func(objects.Object) []string) (ours, reads bool) {
 	same := func(known func(objects.Object) []string) bool { return SameCode(f, known) }
 	if f == nil {

@@ -28,9 +28,10 @@ import (
 // The server publishes the document a moment after the kind.
 const documentTries = 10
 
-// readAlternatives is readFields for a query whose alternatives may have to be judged here. The
-// server knows their fields, as it has been asked, so what its document lacks may come. A query
-// that is optional does not wait for that: its kind is looked for again.
+// readAlternatives is readFields for the fields by which AnyOf selects, which the client may have to
+// judge. The server has accepted these fields before. A field that its OpenAPI document lacks may
+// therefore come: the document is read again, once a second. An optional query does not wait for
+// that: its kind is looked for again anyway.
 func (c *Compiler) readAlternatives(ctx context.Context, r *objects.Resource, w *Wanted, watches func(objects.Resource) []objects.Spec) error {
 	for tries := 1; ; tries++ {
 		unknown := c.readFields(ctx, r, w)

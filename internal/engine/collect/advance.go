@@ -12,9 +12,9 @@ import (
 //	start ─▶ await ─▶ settled ─▶ Advance: try all ─▶ commit all, in the reader's turn
 //	            └──── before the first snapshot is complete: at once
 //
-// Whether the first snapshot is complete, and which queries there are, is decided under one lock.
-// So the first signal is about the queries that the first snapshot has, or about later ones that
-// can be shown, too: nobody waits for an old query that is never complete.
+// One lock guards which queries there are, and whether the first snapshot is complete. So a change
+// comes before the first signal, and takes effect at once, or it comes after, and waits. A query
+// that was replaced before the first signal delays nothing.
 
 // await has a change wait. A change that waits already and has one of its names is part of it from
 // now on. Before the first snapshot is complete, nothing was shown, so it takes effect at once.

@@ -89,8 +89,8 @@ func (r *rows) Lend(to, query string, one, other object.Object) (returned func()
 	return r.witness.Lent(to, query, one, other)
 }
 
-// witnessed returns queries whose functions get no object of which the witness is not told. The
-// functions of Transform are none of them: nobody else has their objects yet.
+// witnessed wraps the functions of the queries: the witness hears of each object that one of them
+// gets. Transform is not wrapped: nobody else has its object yet.
 func (r *rows) witnessed(queries []query.Query) []query.Query {
 	if r.witness == nil {
 		return queries

@@ -4,9 +4,9 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// hushed are, for each object of a field, the partitions for which it has changed since their last
-// turn, though that was worth no signal. It may turn out to be worth one. By then the object may
-// have moved on: where it is says nothing of where it was. The scheduler's lock guards it.
+// hushed has, for each object of a field, the partitions with a quiet change of the object since
+// their last turn. A signal for that change may still come. The object may have other keys by then:
+// so the partitions are those of the time of the change. The scheduler's lock guards it.
 type hushed map[object.Key]map[*partition]bool
 
 // note notes whether there is such a change of an object for a partition.

@@ -55,10 +55,12 @@ type share struct {
 	table *tables.Table
 	own   int  // how many objects have the key
 	spans bool // as the index had it when the table was made
-	// dirty: changes since the last turn; of a look-up, of what that turn has read.
+	// dirty has the objects that have changed since the last turn. Of a look-up it has those alone
+	// that the last turn has read.
 	dirty map[object.Key]before
 
-	// Of a look-up, dirty too is guarded by the scheduler's lock:
+	// The reader's turn guards the fields above, but for dirty of a look-up. The scheduler's lock
+	// guards that one, and the fields below.
 	reads     *reads // by the last turn that ended
 	reading   *reads // by the turn that runs; set before its worker has it
 	meanwhile map[object.Key]meanwhile

@@ -51,9 +51,9 @@ func (p *Partitions) releaseDue() *Turn {
 
 // takeIn takes the changes. It returns false if there is no first snapshot yet.
 //
-// The fields are taken one after the other. A change for all partitions may be taken, and the key
-// of a quiet change that came before it not yet. So such a change is followed by another take at
-// once, and keys that are new then have a turn, too.
+// The fields are taken one after the other. So a take may have a change of one field that concerns
+// all partitions, and lack an earlier, quiet change of another field that makes a new key. After
+// such a change takeIn takes a second time at once. Then the new key has a turn, too.
 func (p *Partitions) takeIn() (ok bool, err error) {
 	p.scheduler.taking()
 	if err := p.collector.Advance(p.indexes.suitNow); err != nil {

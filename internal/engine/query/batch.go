@@ -14,7 +14,8 @@ type Batch struct {
 	Breaks  Breaks
 	// Absent: the query is optional, and its kind is gone again.
 	Absent bool
-	// partly says of which names the batch has all objects. Nil: with All of each, else of none.
+	// partly reports whether the batch has all objects of a name: then an object of that name that
+	// Changes lacks is gone. Nil: a batch with All has all objects of every name, another one of none.
 	partly func(object.Key) bool
 }
 

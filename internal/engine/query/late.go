@@ -172,10 +172,10 @@ func (l lateStream) Do(ctx context.Context) (ok bool) {
 	return true
 }
 
-// goesBack takes in that the server's newest state is older than what an object waits for: the
-// cluster was restored from a backup. The stream has not noticed if it is new: the kind is served
-// in another version, say. It returns false if what the stream has is not compared with what is
-// shown: whoever has it first has all objects.
+// goesBack notes that the server's history went back: the cluster was restored from a backup. A
+// stream that is new cannot notice that. The next batch of the streams has all objects, and breaks
+// with NewHistory. goesBack returns false if the reader has nothing of these streams yet: the first
+// batch has all objects in any case.
 func (u *union) goesBack(l *stream.Listener) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

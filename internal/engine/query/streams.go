@@ -160,9 +160,10 @@ func (s *streams) position() position {
 	return at
 }
 
-// behind returns the streams that have not reached a version of the same resource. A stream that is
-// as new as the server counts, whatever its version: the server may have been restored. It has to
-// be that new if a deletion that was shown has no version. Called with the lock of the query held.
+// behind returns the streams that are late: their position is older than at. A stream that the
+// server was asked for is not late once it was as new as the server, whatever its version: the
+// server may have been restored. If at has the number of a deletion, each stream has to be as new as
+// the server after that deletion. Called with the lock of the query held.
 func (s *streams) behind(at position) (late []*stream.Listener) {
 	if s.resource.Storage != at.storage {
 		return nil

@@ -165,10 +165,10 @@ func (l *Listener) Get(key object.Key) object.Object {
 	return l.read(key)
 }
 
-// Newest is a version that nothing is newer than that the stream shows: its position, or that of
-// the newest own write that is pending. A deletion that came without its version may be newer:
-// then deletion is its number, which is greater than that of each such deletion before, in any
-// stream; else 0.
+// Newest returns an upper bound for the versions that the stream has shown: rv is its position, or
+// the version of the newest own write that is pending. A deletion that came without its version may
+// be newer than rv. Then deletion is the number of the latest such deletion, else 0. The numbers
+// grow over all streams of a client.
 func (l *Listener) Newest() (rv string, deletion int64) {
 	s := l.stream
 	s.mu.Lock()

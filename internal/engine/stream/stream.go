@@ -51,9 +51,9 @@ type guarded struct {
 type progress struct {
 	phase phase
 	ended bool
-	// unversioned is the number of the latest deletion without a version that is known, see
-	// Shared.deletions, and unversionedRV the position then: until there is a newer one, the stream
-	// is newer than its position.
+	// unversioned is the number of the latest deletion that the watch has brought without its
+	// version, see Shared.deletions. unversionedRV is the position at that moment. As long as the
+	// position is not newer, the stream may show a newer state than its position says.
 	unversioned   int64
 	unversionedRV string
 	// watchRV is the newest version that the stream's own lists and watches have brought. A Sync

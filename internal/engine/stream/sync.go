@@ -212,11 +212,11 @@ func (s syncing) reached(g goal) bool {
 	return true
 }
 
-// A Sync of many objects does not list them. A list of one object says how new the server is, and
-// a short watch from the stream's position what has happened until then: mostly nothing. It says
-// that it has told everything up to a version by an event that is newer, or by a bookmark. The
-// stream is up to date when its own watch has brought the last of these events. Where the server
-// does not say enough, the objects are listed.
+// A Sync of many objects does not list them. A list of one object tells the server's newest
+// version. A short watch from the stream's position tells what has happened up to that version:
+// mostly nothing. The short watch is complete when it brings a newer event, or a bookmark. The
+// stream is up to date when its own watch has brought the last of these events. If the short watch
+// ends before it is complete, the Sync lists the objects.
 
 // shortWatches is how many of them a Sync reads. The first may end with an old bookmark: after a
 // start of the server, for one.

@@ -129,10 +129,10 @@ func causeOf(o intake.Outcome) stream.Cause {
 	return stream.Written
 }
 
-// resolveOutcome returns an outcome that tells what became of the object: its answer, or what the
-// server says when it is asked for the object, once for all streams. Each stream asks for itself
-// where versions say nothing, or where the server does not let the client list without a selector.
-// On an error no stream shows the write.
+// resolveOutcome finds out what became of the object. A clear answer is returned as it is. For an
+// unclear one, the server is asked for the object once, for all streams. If the server refuses a
+// list without a selector, or its versions do not compare, the outcome stays unclear, and Commit
+// asks for each stream. On another error no stream shows the write before its watch does.
 func (w *Write) resolveOutcome(ctx context.Context, o intake.Outcome) (intake.Outcome, error) {
 	s := w.set
 	if !o.Unknown {

@@ -161,8 +161,8 @@ type rootTurn struct {
 	into   reflect.Value // the controller's struct
 }
 
-// OwnedBy implements [keyed.RootTurn]. The fields have what names the root as its controller: what
-// remains has its UID, too.
+// OwnedBy implements [keyed.RootTurn]. The fields have the objects whose controller has the root's
+// name. OwnedBy keeps those alone whose controller also has this UID.
 func (t *rootTurn) OwnedBy(uid types.UID) {
 	for _, w := range t.wanted {
 		if w.Role != compile.Owned {
