@@ -63,9 +63,9 @@ type converted[T any] struct {
 }
 
 // NewLister makes a lister of a query and waits for its first list, as long as ctx allows. The
-// query's Kind may be empty where T implies it. Its Name does not matter. The lister runs until
-// Close, or until the client's Close: ctx bounds only the making. After an error nothing is left
-// running.
+// query's Kind may be empty where T implies it. Its Name names the watch in metrics and messages.
+// The lister runs until Close, or until the client's Close: ctx bounds only the making. After an
+// error nothing is left running.
 func NewLister[T any](ctx context.Context, c *Client, query Query) (*Lister[T], error) {
 	if c == nil {
 		return nil, fmt.Errorf("make a lister of %s: %w", objects.TypeName(reflect.TypeFor[T]()), errNoClient)

@@ -14,6 +14,6 @@
 // which type they take and which fields they read. Any other function may read everything. See
 // [question].
 //
-// The package starts no stream. It asks the server what a kind is, and which fields it selects by,
-// only when the engine resolves a query.
+// The package starts no stream. It asks the server what a kind is, and which fields the server
+// selects by: when the engine resolves a query, and where the kinds of two queries have to agree.
 package compile

@@ -80,7 +80,7 @@ func (c *Core) SubjectNamed(ctx context.Context, t reflect.Type, kind, namespace
 	return o, cmp.Or(err, ctx.Err())
 }
 
-// fillFrom is fill from an object of a stream, in any form.
+// fillFrom fills a target from an object of a stream, in any form.
 func fillFrom(target any, shown objects.Object) error {
 	if u, ok := shown.(*unstructured.Unstructured); ok {
 		return jsonform.Fill(target, u)

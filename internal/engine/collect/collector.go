@@ -349,7 +349,7 @@ type Watch interface {
 	Status() []query.Status
 	// Inspect returns what the watch has and has done.
 	Inspect() Inspection
-	// Names returns the names of the objects that the reader has of a query, in order, and nil if
+	// Names returns the names of the objects that the streams of a query show, in order, and nil if
 	// there is no such query. Examine returns what there is of one of them, or of any other name.
 	Names(query string) []object.Key
 	Examine(query string, key object.Key) (Examined, bool)

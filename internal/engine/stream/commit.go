@@ -176,10 +176,14 @@ func (s *Stream) Failed(what reflector.Request, err error) {
 }
 
 // logFor returns the function that logs an error: as an error if it is grave, else as information.
+// The function is called without locks: the logger is the user's.
 func (s *Stream) logFor(grave bool) func(err error, what string) {
-	log := s.config.Logger.WithValues("resource", s.Key.Resource, "namespace", s.Key.Namespace)
-	if grave {
-		return func(err error, what string) { log.Error(err, what) }
+	return func(err error, what string) {
+		log := s.config.Logger.WithValues("resource", s.Key.Resource, "namespace", s.Key.Namespace)
+		if grave {
+			log.Error(err, what)
+		} else {
+			log.Info(what, "err", err)
+		}
 	}
-	return func(err error, what string) { log.Info(what, "err", err) }
 }

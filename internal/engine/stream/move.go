@@ -11,8 +11,9 @@ import (
 	"github.com/kates-go/kates/internal/engine/source"
 )
 
-// OpenElsewhere opens the stream's watch over another connection, see [reflector.Reflector.OpenElsewhere]. It is no
-// error if the stream's own requests fail in the same way.
+// OpenElsewhere opens the stream's watch over another connection, see
+// [reflector.Reflector.OpenElsewhere]. It is no error if the stream's own requests fail in the same
+// way.
 func (s *Stream) OpenElsewhere(ctx context.Context, elsewhere bool) (*reflector.Opened, error) {
 	w, err := s.reflector.OpenElsewhere(ctx, elsewhere)
 	if err != nil && !s.alreadyFailsLike(err) {

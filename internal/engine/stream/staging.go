@@ -63,11 +63,6 @@ func (s Staging) OwnWrite(w coherence.Write) bool {
 	return s.l.stream.RecordWrite(w, Written)
 }
 
-// OwnDeletion takes in what the server has said about an own deletion without a version.
-func (s Staging) OwnDeletion(w coherence.Write) bool {
-	return s.l.stream.RecordWrite(w, Written)
-}
-
 // Hush lets the listener's Wake do nothing.
 func (s Staging) Hush() {
 	s.l.stream.mu.Lock()

@@ -69,7 +69,7 @@ type progress struct {
 //	firstGivenUp ──┐   givenUp ┘
 //	               └────▶ following
 //
-// [stream.follow] and [stream.giveUp] move it, and nothing else does. A resource that is gone leads
+// [Stream.follow] and [Stream.giveUp] move it, and nothing else does. A resource that is gone leads
 // from givenUp to following, too.
 type phase int
 

@@ -2,9 +2,9 @@
 // kates.RunEach and of the controllers of package controller. [Whole] calls with snapshots that have
 // no keys: it is that of kates.Run and fleet.Run.
 //
-// Start at [Loop]. It knows nothing of objects and snapshots:
+// Start at [Loop]. A loop knows keys, and no objects and snapshots:
 //
-//	Source   hands out the turns of keys: partitions of package kates
+//	Source   hands out the turns of keys: package turns makes partitions a Source
 //	Work     does what is to be done in a turn: the user's function, of RunEach or a controller
 //	Config   how: workers, backoff, triggers, leadership, shards
 //
@@ -22,6 +22,6 @@
 // Package controller needs parts of package kates that are not public: how a struct's fields
 // become queries, and the partitions of roots. [Plan], [Roots] and [Root] are the types of what
 // package kates gives it, through package doors. They are here because both packages know them,
-// and kates cannot import controller. Public types stay in
-// package kates; this package makes its errors through [Policy].
+// and kates cannot import controller. Public types stay in package kates. This package makes its
+// errors through [Policy].
 package keyed

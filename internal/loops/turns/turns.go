@@ -1,4 +1,4 @@
-// Package turns makes partitions the source of a loop: of package keyed, which knows no objects.
+// Package turns makes partitions the source of a [keyed.Loop], which knows no objects.
 //
 //	Turns   the turns of keys, and what they report beside the objects
 //	Each    the work of kates.RunEach
