@@ -320,8 +320,8 @@ func TestG5WhatWasShownIsNotTakenBackByALaterQueryOfTheName(t *testing.T) {
 	}
 }
 
-// TestG5AReplaceAsksTheServerForNoDeletionThatIsLongPast: the watch has shown what came after an own
-// deletion whose version is not known.
+// TestG5AReplaceAsksTheServerForNoDeletionThatIsLongPast: the watch has shown what came after an
+// own deletion whose version is not known.
 func TestG5AReplaceAsksTheServerForNoDeletionThatIsLongPast(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		for _, name := range []string{"x", "y", "z"} {

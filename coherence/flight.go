@@ -35,14 +35,14 @@ func (f *flight) deleted(uid types.UID) (d moment, seen bool) {
 	return moment{}, false
 }
 
-func (f flights) begin(key types.NamespacedName) {
+func (f flights) addWrite(key types.NamespacedName) {
 	if f[key] == nil {
 		f[key] = &flight{}
 	}
 	f[key].writes++
 }
 
-func (f flights) end(key types.NamespacedName) {
+func (f flights) removeWrite(key types.NamespacedName) {
 	if one := f[key]; one != nil {
 		if one.writes--; one.writes == 0 {
 			delete(f, key)

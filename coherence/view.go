@@ -94,11 +94,11 @@ func (v *View) Pending() int { return len(v.entries) + v.content.held }
 
 // Begin is called before a write of key is sent. An event may overtake the write's answer; where
 // the answer has no version, the view recognizes the event by what it kept since Begin.
-func (v *View) Begin(key types.NamespacedName) { v.flights.begin(key) }
+func (v *View) Begin(key types.NamespacedName) { v.flights.addWrite(key) }
 
 // End is called once for each Begin: after [View.Record] if the write succeeded, at once if it
 // failed or its outcome is unknown. A write that is not recorded leaves no trace.
-func (v *View) End(key types.NamespacedName) { v.flights.end(key) }
+func (v *View) End(key types.NamespacedName) { v.flights.removeWrite(key) }
 
 // note keeps what the watch has shown, for writes that are not answered yet: rule 4.
 func (v *View) note(ev Event) {

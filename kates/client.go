@@ -100,9 +100,9 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 }
 
 // NewClientFromDynamic returns a client on a dynamic client and a mapper: on client-go's fake
-// (katestest.NewClient does it in one line), or on one that wraps a real client. Such a client has no
-// discovery. On a real client it reads each object before a Delete and lists it afterwards, because
-// a dynamic.Interface does not show the server's answer.
+// (katestest.NewClient does it in one line), or on one that wraps a real client. Such a client has
+// no discovery. On a real client it reads each object before a Delete and lists it afterwards,
+// because a dynamic.Interface does not show the server's answer.
 func NewClientFromDynamic(
 	dyn dynamic.Interface, mapper meta.RESTMapper, opts ...Option,
 ) (*Client, error) {

@@ -285,8 +285,8 @@ func WithQuietOwnWrites() WatchOption {
 }
 
 // WithOnInvalid sets a function that is called for each object that a snapshot leaves out, once per
-// change of the object or of the reason. Update calls it, or, in a loop over keys, a goroutine of the
-// loop: the function must not close the watch or the client.
+// change of the object or of the reason. Update calls it, or, in a loop over keys, a goroutine of
+// the loop: the function must not close the watch or the client.
 func WithOnInvalid(f func(Invalid)) WatchOption {
 	return watchOption(func(w *watchSettings) { w.invalid = f })
 }

@@ -119,9 +119,9 @@
 //
 // # Where things are
 //
-// The files of this package are sorted by area: client (configuration, options, status), query (what
-// is watched), watch (snapshots), write (single objects), object (forms of objects, owners,
-// conditions), owned (sets of owned objects), run (loops and partitions), observe and health (what a
-// client does, and whether it can), and compat (aliases of the Kubernetes API). They have types,
+// The files of this package are sorted by area: client (configuration, options, status), query
+// (what is watched), watch (snapshots), write (single objects), object (forms of objects, owners,
+// conditions), owned (sets of owned objects), run (loops and partitions), observe and health (what
+// a client does, and whether it can), and compat (aliases of the Kubernetes API). They have types,
 // documentation and calls: what these do is in packages under internal/client and internal/loops.
 package kates

@@ -145,12 +145,12 @@ type ShardBy string
 // The ways to divide keys.
 const (
 	// ShardByNamespace divides by the hashes of namespaces. Of [RunEach], queries whose Key is
-	// [ByNamespace] bring the replica's part alone; of a controller, so do the root and what it owns:
-	// both are in one namespace.
+	// [ByNamespace] bring the replica's part alone; of a controller, so do the root and what it
+	// owns: both are in one namespace.
 	ShardByNamespace ShardBy = "namespace"
-	// ShardByUID divides by the hashes of UIDs. Of [RunEach], queries whose Key is [ByUID] bring the
-	// replica's part alone. Of a controller, so does the root. What it owns is sent whole, and what
-	// belongs to other replicas' roots is dropped as it comes.
+	// ShardByUID divides by the hashes of UIDs. Of [RunEach], queries whose Key is [ByUID] bring
+	// the replica's part alone. Of a controller, so does the root. What it owns is sent whole, and
+	// what belongs to other replicas' roots is dropped as it comes.
 	ShardByUID ShardBy = "uid"
 	// ShardByKey divides by the hashes of the keys. No server can select by these: each replica
 	// watches everything.

@@ -42,8 +42,8 @@ func CloneMap[K comparable](m reflect.Value) reflect.Value {
 }
 
 // As returns the word as an interface value of the same type as none, which is a nil pointer. It
-// does what reflect and a type assertion would do, in a tenth of the time: it combines the type word
-// of none with the pointer.
+// does what reflect and a type assertion would do, in a tenth of the time: it combines the type
+// word of none with the pointer.
 func As[I any](none I, word Word) I {
 	(*[2]Word)(unsafe.Pointer(&none))[1] = word
 	return none

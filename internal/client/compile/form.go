@@ -33,8 +33,8 @@ func (w *Wanted) watchedForm() objects.Form {
 // for it, which is logged. Everything that is wanted of the objects is known here, and not later.
 func (c *Compiler) projected(w *Wanted, all []Wanted) objects.Form {
 	if w.Form == objects.Typed && !fake.OfKubernetes(w.GVK) && len(fieldsOf(w.AnyOf)) > 0 {
-		// The alternatives are judged by what the server compares, which is its JSON. A custom kind's
-		// Go type may lack the field, or write it in another way.
+		// The alternatives are judged by what the server compares, which is its JSON. A custom
+		// kind's Go type may lack the field, or write it in another way.
 		return objects.Whole
 	}
 	elem := w.element()

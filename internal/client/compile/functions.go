@@ -221,8 +221,8 @@ func transformTaking(t reflect.Type, f func(objects.Object) error) func(objects.
 	}
 }
 
-// function is one of a query's functions. is: the query has it. takes is the type of the argument of
-// the user's function, if [KeyOf] or the like has wrapped it; nil for any other function.
+// function is one of a query's functions. is: the query has it. takes is the type of the argument
+// of the user's function, if [KeyOf] or the like has wrapped it; nil for any other function.
 type function struct {
 	name  string
 	is    bool

@@ -116,8 +116,8 @@ func Controls(uid types.UID, o objects.Object) bool {
 type Division struct {
 	Field shardrange.Field
 	Whole string // why the watches bring everything; empty: they do not
-	// Of returns by what a query is divided, "" for one that stays whole. Place returns what of a key
-	// is hashed; nil: the root's UID.
+	// Of returns by what a query is divided, "" for one that stays whole. Place returns what of a
+	// key is hashed; nil: the root's UID.
 	Of    func(query.Query) shardrange.Field
 	Place func(key string) string
 }

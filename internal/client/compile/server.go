@@ -28,10 +28,10 @@ import (
 // The server publishes the document a moment after the kind.
 const documentTries = 10
 
-// readAlternatives is readFields for the fields by which AnyOf selects, which the client may have to
-// judge. The server has accepted these fields before. A field that its OpenAPI document lacks may
-// therefore come: the document is read again, once a second. An optional query does not wait for
-// that: its kind is looked for again anyway.
+// readAlternatives is readFields for the fields by which AnyOf selects, which the client may have
+// to judge. The server has accepted these fields before. A field that its OpenAPI document lacks
+// may therefore come: the document is read again, once a second. An optional query does not wait
+// for that: its kind is looked for again anyway.
 func (c *Compiler) readAlternatives(ctx context.Context, r *objects.Resource, w *Wanted, watches func(objects.Resource) []objects.Spec) error {
 	for tries := 1; ; tries++ {
 		unknown := c.readFields(ctx, r, w)
@@ -95,8 +95,8 @@ func (c *Compiler) checkFields(ctx context.Context, r objects.Resource, w *Wante
 			return err
 		}
 		// Every resource has metadata.name, and nothing else for certain: some resources without
-		// namespaces refuse metadata.namespace. In AnyOf a namespace that is required is part of the
-		// path, and no field.
+		// namespaces refuse metadata.namespace. In AnyOf a namespace that is required is part of
+		// the path, and no field.
 		inPath := i > 0 && r.Namespaced
 		doubted := func(req fields.Requirement) bool {
 			return req.Field != "metadata.name" &&

@@ -61,8 +61,8 @@ func (e *discreetError) Unwrap() error { return e.answer }
 
 func (e *discreetError) Is(target error) bool { return e.is(target) }
 
-// hider replaces all values of the Secret, and of the patch of it that was sent: as they are, quoted
-// as Go and as JSON do, and in base64.
+// hider replaces all values of the Secret, and of the patch of it that was sent: as they are,
+// quoted as Go and as JSON do, and in base64.
 func (o *Subject) hider() *strings.Replacer {
 	values := secretValues("", o.Object)
 	var patch any

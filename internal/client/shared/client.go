@@ -16,8 +16,9 @@ import (
 	"github.com/kates-go/kates/internal/loops/lease"
 )
 
-// Client is the part that a client shares with the clients that With returns. Fields that change are
-// safe for concurrent use: they have locks of their own, or are atomic. The others do not change.
+// Client is the part that a client shares with the clients that With returns. Fields that change
+// are safe for concurrent use: they have locks of their own, or are atomic. The others do not
+// change.
 type Client struct {
 	core.Core
 	Discovery discovery.CachedDiscoveryInterface // nil for a bare dynamic.Interface

@@ -29,9 +29,10 @@ type Options struct {
 	// Witness is told what the reader's user gets. Tests use it to find out whether somebody
 	// writes to that. Nil: nobody is told.
 	Witness Witness
-	// Noted is set at the moment when the next Update may differ from the last one, also by a change
-	// that is worth no signal. The reader clears Noted before an Update. While Noted is false, an
-	// Update with the same predicate and a target of the same type changes nothing. Nil: nobody asks.
+	// Noted is set at the moment when the next Update may differ from the last one, also by a
+	// change that is worth no signal. The reader clears Noted before an Update. While Noted is
+	// false, an Update with the same predicate and a target of the same type changes nothing. Nil:
+	// nobody asks.
 	Noted *atomic.Bool
 	// Name of the watch, for those who look at it, and Observer, which is told of each snapshot; nil:
 	// nobody is.

@@ -205,8 +205,8 @@ type Field[S any] struct {
 	// belong to the reader's turn.
 	Shown S
 	Taken query.Batch
-	// Present: the reader has made a snapshot of the query, which is not absent. The reader sets it,
-	// in its turn.
+	// Present: the reader has made a snapshot of the query, which is not absent. The reader sets
+	// it, in its turn.
 	Present bool
 	// counted: the query was complete once, so the first snapshot has its objects.
 	counted atomic.Bool

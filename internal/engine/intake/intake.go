@@ -104,8 +104,8 @@ func (s *Intake) ShardStatus() string {
 	return s.sharding.status()
 }
 
-// inShard is [object.Judge.InShard] for an object that the server has sent. It notes what the server
-// should not have sent.
+// inShard is [object.Judge.InShard] for an object that the server has sent. It notes what the
+// server should not have sent.
 func (s *Intake) inShard(o object.Object) bool {
 	if s.Key.Shard == "" || s.Selector.InShard(o) {
 		return true

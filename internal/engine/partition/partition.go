@@ -185,8 +185,8 @@ type Turn struct {
 	Gone bool
 	// Attempt is 1, or higher after turns of the key that failed in a row.
 	Attempt int
-	// Ready is when the key became ready for a worker. For a change that came while all workers were
-	// busy it is the time of the first signal that none of them has received.
+	// Ready is when the key became ready for a worker. For a change that came while all workers
+	// were busy it is the time of the first signal that none of them has received.
 	Ready time.Time
 	// Differences are the differences from the last turn of the key, whatever its outcome: by
 	// query, then namespace and name. For a look-up they are those of the objects that the last

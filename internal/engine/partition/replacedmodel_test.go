@@ -75,8 +75,8 @@ func runReplaced(steps []sim.Step, taken func()) error {
 	m.Mu.Lock()
 	m.ListDelay, m.ListAnswer = nil, nil
 	m.Mu.Unlock()
-	// A signal may have waited all the time. What has been late meanwhile is noticed when it is taken:
-	// then the server is asked, and the next signal brings the queries.
+	// A signal may have waited all the time. What has been late meanwhile is noticed when it is
+	// taken: then the server is asked, and the next signal brings the queries.
 	for range 2 {
 		sim.After(10 * time.Minute)
 		if err := m.turns(); err != nil {

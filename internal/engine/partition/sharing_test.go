@@ -122,7 +122,8 @@ func TestAQueryThatOthersNameStaysWhole(t *testing.T) {
 	})
 }
 
-// TestG1AQueryThatIsReplacedWhileTheShareChangesBringsTheNewShare: its kind is looked for meanwhile.
+// TestG1AQueryThatIsReplacedWhileTheShareChangesBringsTheNewShare: its kind is looked for
+// meanwhile.
 func TestG1AQueryThatIsReplacedWhileTheShareChangesBringsTheNewShare(t *testing.T) {
 	inShares(t, func(t *testing.T, s *sim.Server, _ *streamset.Set, p *Partitions) {
 		takeShare(t, p, "n0")

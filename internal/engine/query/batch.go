@@ -15,7 +15,8 @@ type Batch struct {
 	// Absent: the query is optional, and its kind is gone again.
 	Absent bool
 	// partly reports whether the batch has all objects of a name: then an object of that name that
-	// Changes lacks is gone. Nil: a batch with All has all objects of every name, another one of none.
+	// Changes lacks is gone. Nil: a batch with All has all objects of every name, another one of
+	// none.
 	partly func(object.Key) bool
 }
 

@@ -217,9 +217,9 @@ type Past struct {
 // pastKey is a query's name and a stored resource: versions compare within one.
 type pastKey struct{ name, storage string }
 
-// note adds how new what the reader has is now. With newHistory versions from before do not
+// raise adds how new what the reader has is now. With newHistory versions from before do not
 // compare.
-func (p *Past) note(name string, at position, newHistory bool) {
+func (p *Past) raise(name string, at position, newHistory bool) {
 	if at.storage == "" {
 		return
 	}

@@ -100,7 +100,7 @@ func (r *references) count(key object.Key, by, ahead int) {
 		old.Close()
 	case fate == shows:
 		old.Untake() // the reader may have had it before
-		r.fresh.note(ref)
+		r.fresh.add(ref)
 	}
 }
 
@@ -118,11 +118,11 @@ func (r *references) join(ref *reference) {
 	l.From = stream.Own // there may be many
 	noted := l.Noted
 	l.Noted = func() {
-		r.fresh.note(ref)
+		r.fresh.add(ref)
 		noted()
 	}
 	l.Wake = func() {
-		r.fresh.note(ref)
+		r.fresh.add(ref)
 		if r.isBehind(ref) {
 			r.host.Attend()
 		}
@@ -149,7 +149,7 @@ func (r *references) join(ref *reference) {
 		watch.Close()
 		return
 	}
-	r.fresh.note(ref) // it may already have objects
+	r.fresh.add(ref) // it may already have objects
 	if warn {
 		r.host.Streams.Logger().Info("each object that is referred to has a watch of its own: a query without Refs may cost less",
 			"query", q.Name, "objects", manyRefs)
@@ -163,7 +163,7 @@ type fresh struct {
 	all map[*reference]bool
 }
 
-func (f *fresh) note(ref *reference) {
+func (f *fresh) add(ref *reference) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if ref.gone {
@@ -183,7 +183,7 @@ func (f *fresh) forget(ref *reference) {
 	delete(f.all, ref)
 }
 
-func (f *fresh) take() map[*reference]bool {
+func (f *fresh) drain() map[*reference]bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := f.all
@@ -191,8 +191,8 @@ func (f *fresh) take() map[*reference]bool {
 	return all
 }
 
-// now returns the references, and keeps them.
-func (f *fresh) now() []*reference {
+// list returns the references, and keeps them.
+func (f *fresh) list() []*reference {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Collect(maps.Keys(f.all))
@@ -259,7 +259,7 @@ func (l lateReference) Do(ctx context.Context) (ok bool) {
 		}
 		r.mu.Unlock()
 	}
-	r.fresh.note(l.ref) // a bookmark may have moved it on, of which nobody is told
+	r.fresh.add(l.ref) // a bookmark may have moved it on, of which nobody is told
 	return true
 }
 

@@ -82,7 +82,7 @@ func (r *references) ready(l *stream.Listener, optional bool) bool {
 func (r *references) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fresh := r.fresh.now()
+	fresh := r.fresh.list()
 	news := func(ref *reference) bool {
 		return ref.by > 0 && ref.watch != nil && ref.watch.State().News && !r.behind(ref)
 	}
@@ -102,9 +102,9 @@ func (r *references) Take(bool) Batch {
 	r.mu.Lock()
 	dropped, fresh := r.dropped, make(map[object.Key]*stream.Listener)
 	r.dropped = nil
-	for ref := range r.fresh.take() {
+	for ref := range r.fresh.drain() {
 		if ref.by == 0 || r.behind(ref) {
-			r.fresh.note(ref) // it is for later
+			r.fresh.add(ref) // it is for later
 		} else if ref.watch != nil {
 			fresh[ref.key] = ref.watch
 		}
@@ -156,7 +156,7 @@ func (r *references) keepFloors(had map[object.Key]*stream.Listener) {
 func (r *references) Untake() {
 	r.mu.Lock()
 	for _, ref := range r.named {
-		r.fresh.note(ref)
+		r.fresh.add(ref)
 	}
 	all := r.watches()
 	r.mu.Unlock()

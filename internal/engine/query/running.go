@@ -94,8 +94,8 @@ type Phase int
 const (
 	// Incomplete: some first list is not in.
 	Incomplete Phase = iota
-	// Replaced: some first lists are not in, and something can be read: streams that have theirs, or
-	// those before the kind was served in another way.
+	// Replaced: some first lists are not in, and something can be read: streams that have theirs,
+	// or those before the kind was served in another way.
 	Replaced
 	// Complete: every first list is in, or is certainly empty.
 	Complete

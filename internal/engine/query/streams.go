@@ -162,8 +162,8 @@ func (s *streams) position() position {
 
 // behind returns the streams that are late: their position is older than at. A stream that the
 // server was asked for is not late once it was as new as the server, whatever its version: the
-// server may have been restored. If at has the number of a deletion, each stream has to be as new as
-// the server after that deletion. Called with the lock of the query held.
+// server may have been restored. If at has the number of a deletion, each stream has to be as new
+// as the server after that deletion. Called with the lock of the query held.
 func (s *streams) behind(at position) (late []*stream.Listener) {
 	if s.resource.Storage != at.storage {
 		return nil

@@ -30,7 +30,7 @@ func (u *union) Take(present bool) Batch {
 	if b.OK() {
 		b.Breaks |= breaks
 		b.Absent = k.query.Optional && len(s.parts) > 0 && s.gone() && (next == nil || next.gone())
-		u.host.Past.note(k.query.Name, s.position(), b.Breaks.Has(NewHistory))
+		u.host.Past.raise(k.query.Name, s.position(), b.Breaks.Has(NewHistory))
 	}
 	u.finish(s, before, breaks, b.OK())
 	return b

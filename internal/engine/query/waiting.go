@@ -93,10 +93,10 @@ func (s *reading) ahead(w nameable, by int) {
 	}
 }
 
-// held keeps objects whose newest state may not be shown yet. Such an object waits until it is known
-// whether the objects that it names exist. With each batch, every held object is checked again.
-// Until then the reader keeps the state before, also in a batch of all objects. The signal comes
-// when the object is shown.
+// held keeps objects whose newest state may not be shown yet. Such an object waits until it is
+// known whether the objects that it names exist. With each batch, every held object is checked
+// again. Until then the reader keeps the state before, also in a batch of all objects. The signal
+// comes when the object is shown.
 type held struct {
 	// perKey: the batch says which keys are worth a signal.
 	perKey bool

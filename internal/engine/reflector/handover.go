@@ -34,9 +34,9 @@ func (o *Opened) Stop() {
 	}
 }
 
-// OpenElsewhere opens the sink's watch over the connection of ctx. The watch outlives ctx. It is nil if the
-// sink has no position yet, or if its position is of no use there; that is no error. probe: the
-// server's newest version is asked for before. Any goroutine may call it.
+// OpenElsewhere opens the sink's watch over the connection of ctx. The watch outlives ctx. It is
+// nil if the sink has no position yet, or if its position is of no use there; that is no error.
+// probe: the server's newest version is asked for before. Any goroutine may call it.
 func (f *Reflector) OpenElsewhere(ctx context.Context, probe bool) (*Opened, error) {
 	f.mu.Lock()
 	lists := f.hand.lists

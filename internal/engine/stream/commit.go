@@ -93,7 +93,7 @@ func (s *Stream) swap(l store.List, rv string, restored bool) (wake []func()) {
 		s.store.List(rv) // own writes that the list confirms end
 	})
 	for key, shown := range before {
-		wake = s.mark(wake, key, shown, Delivered)
+		wake = s.notifyListeners(wake, key, shown, Delivered)
 	}
 	return wake
 }
@@ -109,7 +109,7 @@ func (s *Stream) Gone(why error) {
 		s.kept.Forget()
 		clear(s.own.unsettled)
 		for _, e := range s.store.DropWrites() {
-			wake = s.mark(wake, e.Key, e.Object.(object.Object), Delivered)
+			wake = s.notifyListeners(wake, e.Key, e.Object.(object.Object), Delivered)
 		}
 		s.follow() // own writes that were given up are of objects that are gone
 	}

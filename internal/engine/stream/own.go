@@ -42,8 +42,8 @@ func (s *Stream) EndWrite(key object.Key, w *coherence.Write) {
 	run(wake)
 }
 
-// RecordWrite takes in an own write, its content as this stream holds it. It returns false where the
-// server has to be asked instead.
+// RecordWrite takes in an own write, its content as this stream holds it. It returns false where
+// the server has to be asked instead.
 func (s *Stream) RecordWrite(w coherence.Write, by Cause) bool {
 	floor := s.shared.FloorRV(s.Resource.Storage)
 	s.mu.Lock()
@@ -60,7 +60,7 @@ func (s *Stream) RecordWrite(w coherence.Write, by Cause) bool {
 		s.health.turn(false, s.listeners) // the watch has yet to notice
 	}
 	s.noteUndated(undated)
-	wake := s.mark(nil, w.Key, before, by)
+	wake := s.notifyListeners(nil, w.Key, before, by)
 	relist := s.store.View.Pending() > s.config.PendingMax
 	if relist {
 		s.giveUp(floor)

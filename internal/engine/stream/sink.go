@@ -45,8 +45,8 @@ func (s *Stream) Progress() reflector.Progress {
 	return m
 }
 
-// Apply takes in an event of the watch. An error ends the watch: there is no room for the object, or
-// the event makes no sense.
+// Apply takes in an event of the watch. An error ends the watch: there is no room for the object,
+// or the event makes no sense.
 func (s *Stream) Apply(e source.Event) error {
 	s.Step.Begin()
 	defer s.Step.End()
@@ -120,7 +120,7 @@ func (s *Stream) event(item runtime.Object, deleted bool) error {
 		undated := s.store.View.Undated()
 		ended := s.store.View.Observe(coherence.Event{Key: key, UID: o.GetUID(), Object: seen, Version: eventRV, LastRV: lastRV})
 		s.noteUndated(undated)
-		wake = s.showStored(s.mark(wake, key, before, Delivered), ended, key)
+		wake = s.showStored(s.notifyListeners(wake, key, before, Delivered), ended, key)
 		s.waiters.wake() // an echo changes nothing, but a Sync may wait for it
 	}
 	s.mu.Unlock()

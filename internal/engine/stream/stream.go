@@ -141,7 +141,7 @@ func New(shared *Shared, in intake.Intake) *Stream {
 // Run lists and watches until ctx ends. It is called once.
 func (s *Stream) Run(ctx context.Context) {
 	s.reflector.Run(ctx)
-	s.end()
+	s.shutDown()
 }
 
 // Requests are how the stream asks the server.
@@ -176,7 +176,7 @@ func (s *Stream) showStored(wake []func(), ended []coherence.Ended, but object.K
 		if stored, ok := s.store.Objects[e.Key]; ok {
 			s.store.Objects[e.Key] = s.store.KeepIfSameVersion(shown, stored)
 		}
-		wake = s.mark(wake, e.Key, shown, Delivered)
+		wake = s.notifyListeners(wake, e.Key, shown, Delivered)
 	}
 	return wake
 }
@@ -190,8 +190,8 @@ const (
 	Written
 )
 
-// mark tells the listeners that key is no longer shown as before. Called with mu held.
-func (s *Stream) mark(wake []func(), key object.Key, before object.Object, by Cause) []func() {
+// notifyListeners tells the listeners that key is no longer shown as before. Called with mu held.
+func (s *Stream) notifyListeners(wake []func(), key object.Key, before object.Object, by Cause) []func() {
 	after := s.store.Read(key)
 	if before == after {
 		return wake
@@ -234,8 +234,8 @@ func (s *Stream) leave(l *Listener) {
 	}
 }
 
-// end stops what time would still do.
-func (s *Stream) end() {
+// shutDown stops what time would still do.
+func (s *Stream) shutDown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.progress.ended = true

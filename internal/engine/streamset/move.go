@@ -16,8 +16,8 @@ type Exchange struct {
 	// Elsewhere says that the other connection has another address: what answers there may be the
 	// cluster as restored from a backup. Each stream asks for the newest version there.
 	Elsewhere bool
-	// Unlike says that files of warm starts belong to the former connection alone. What is held then
-	// comes from both, and is kept in files after the next list.
+	// Unlike says that files of warm starts belong to the former connection alone. What is held
+	// then comes from both, and is kept in files after the next list.
 	Unlike bool
 }
 
@@ -42,7 +42,7 @@ func (s *Set) Move(ctx context.Context, to Exchange) error {
 		}
 		switch {
 		case err != nil:
-			t.end()
+			t.stopWatches()
 			return err
 		case len(untried) == 0:
 			for st, w := range t.tried {
@@ -126,8 +126,8 @@ func (t *trial) try(ctx context.Context, streams []*stream.Stream) error {
 	return context.Cause(ctx)
 }
 
-// end ends the watches that are not needed.
-func (t *trial) end() {
+// stopWatches ends the watches that are not needed.
+func (t *trial) stopWatches() {
 	for _, w := range t.tried {
 		w.Stop()
 	}

@@ -1,6 +1,6 @@
-// Package keyed has the loops that call the functions of users. [Loop] calls for keys: it is that of
-// kates.RunEach and of the controllers of package controller. [Whole] calls with snapshots that have
-// no keys: it is that of kates.Run and fleet.Run.
+// Package keyed has the loops that call the functions of users. [Loop] calls for keys: it is that
+// of kates.RunEach and of the controllers of package controller. [Whole] calls with snapshots that
+// have no keys: it is that of kates.Run and fleet.Run.
 //
 // Start at [Loop]. A loop knows keys, and no objects and snapshots:
 //

@@ -113,8 +113,8 @@ func (g *Grace) timeout() error {
 
 func (g *Grace) second() error { return fmt.Errorf("%w by a second signal", ErrAborted) }
 
-// Extend returns the context of a loop's calls. That context ends with the one named lease. When ctx
-// ends, the grace period begins, and the context ends after that period. With a nil Grace the
+// Extend returns the context of a loop's calls. That context ends with the one named lease. When
+// ctx ends, the grace period begins, and the context ends after that period. With a nil Grace the
 // context is ctx. The caller calls stop when no call runs any more. stop returns [ErrAborted] if
 // calls were cut short because the period was over.
 func (g *Grace) Extend(ctx, lease context.Context) (calls context.Context, stop func() error) {

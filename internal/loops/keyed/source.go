@@ -90,9 +90,9 @@ type Shards interface {
 	// leave is called when the work has ended. Enter is safe for concurrent use, and is called
 	// without locks.
 	Enter(ctx context.Context, key string, since uint64) (inner context.Context, leave func(), is Whose)
-	// Run keeps this replica in the group until ctx ends. The caller ends ctx after the last work. If
-	// the membership cannot go on, Run calls failed, and does not return before ctx ends: the keys of
-	// running work stay this replica's. If Run returns an error before that, this replica has never
-	// had a key.
+	// Run keeps this replica in the group until ctx ends. The caller ends ctx after the last work.
+	// If the membership cannot go on, Run calls failed, and does not return before ctx ends: the
+	// keys of running work stay this replica's. If Run returns an error before that, this replica
+	// has never had a key.
 	Run(ctx context.Context, keys Keys, failed func(error)) error
 }

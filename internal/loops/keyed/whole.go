@@ -16,8 +16,8 @@ type Snapshots[S any] interface {
 	Sync(ctx context.Context) error
 	Done() <-chan struct{} // closed at the end of the watch
 	Err() error            // why the watch has ended
-	// Current returns the newest snapshot. changed: the snapshot before was another one. complete is
-	// false while there is none.
+	// Current returns the newest snapshot. changed: the snapshot before was another one. complete
+	// is false while there is none.
 	Current(ctx context.Context) (snap S, changed, complete bool, err error)
 	// Handled is called when the function has returned no error for the newest snapshot.
 	Handled()

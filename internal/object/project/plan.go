@@ -12,8 +12,8 @@ import (
 // use.
 type Plan struct {
 	target, source reflect.Type
-	// direct decodes an object into the struct that into points to. It is nil if objects are decoded
-	// as a whole, and then converted.
+	// direct decodes an object into the struct that into points to. It is nil if objects are
+	// decoded as a whole, and then converted.
 	direct func(raw []byte, into reflect.Value, known []string) error
 }
 
