@@ -246,8 +246,8 @@ func (c *Collector[S]) news() bool {
 	if !c.Complete() {
 		return false
 	}
-	if c.course.reach(signalled) {
-		return true
+	if n, _ := c.pacer.given(); n == 0 {
+		return true // also if the reader has taken a snapshot before
 	}
 	for _, f := range c.Fields() {
 		if f.Query.State().News {

@@ -41,3 +41,22 @@ func TestG11NoTimerIsLeftAtTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestG2AReaderThatTakesASnapshotBeforeTheFirstSignalIsGivenThatSignal: the interval begins with
+// it, so a change that follows at once waits for the end of the interval.
+func TestG2AReaderThatTakesASnapshotBeforeTheFirstSignalIsGivenThatSignal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		streams := streamset.New(stream.Config{})
+		defer streams.Close()
+		c, err := New(t.Context(), streams, nil, Options{Pace: Pace{Interval: time.Hour}},
+			Reader[nothing]{User: nothing{}, Shown: func() nothing { return nothing{} }})
+		require.NoError(t, err)
+		require.True(t, c.Complete())
+		c.Deliver(1) // the reader has not waited
+		require.NoError(t, c.Start(t.Context()))
+		defer c.Close()
+		synctest.Wait()
+		assert.Len(t, c.Changed(), 1)
+		assert.Equal(t, time.Now(), c.Signalled())
+	})
+}

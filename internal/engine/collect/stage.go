@@ -7,17 +7,16 @@ import (
 
 // stage is how far a collector has come.
 //
-//	opening ──▶ complete ──▶ signalled ──▶ delivered
+//	opening ──▶ complete ──▶ delivered
 //
-// A stage may be left out: a reader that does not wait for signals is never signalled. No stage
-// comes again. A collector that has ended keeps its stage, and [life] has the end. [course.reach]
-// moves on, and nothing else does.
+// No stage comes again. A collector that has ended keeps its stage, and [life] has the end.
+// [course.reach] moves on, and nothing else does. Signals are apart from the stage: a reader may
+// take a snapshot before the first signal, and that signal is given all the same.
 type stage int32
 
 const (
 	opening   stage = iota // a query lacks its first list
 	complete               // every query has its first list (G1)
-	signalled              // the first signal was given
 	delivered              // the reader has had a snapshot
 )
 
@@ -36,19 +35,15 @@ func (c *course) has(s stage) bool { return stage(c.at.Load()) >= s }
 // isComplete reports whether every query has its first list, or had.
 func (c *course) isComplete() bool { return c.has(complete) }
 
-// reach moves on to a stage. It returns false if the collector has come as far before.
-func (c *course) reach(s stage) bool {
-	for {
-		before := c.at.Load()
-		if stage(before) >= s {
-			return false
+// reach moves on to a stage, unless the collector has come as far before.
+func (c *course) reach(s stage) {
+	for before := c.at.Load(); stage(before) < s; before = c.at.Load() {
+		if !c.at.CompareAndSwap(before, int32(s)) {
+			continue
 		}
-		if c.at.CompareAndSwap(before, int32(s)) {
-			if stage(before) == opening {
-				c.completedAt.Store(time.Now().UnixNano())
-				close(c.completed)
-			}
-			return true
+		if stage(before) == opening {
+			c.completedAt.Store(time.Now().UnixNano())
+			close(c.completed)
 		}
 	}
 }
