@@ -148,7 +148,8 @@ func TestG8AVersionThatIsNoLongerServedIsFollowedWithoutAGap(t *testing.T) {
 			assert.Equal(t, []string{"x"}, sim.Names(snap.A))
 		}
 		assert.Equal(t, "v2", snap.A[0].GetAPIVersion(), "what has not changed is shown as the others are")
-		assert.Len(t, a.collector.Fields()[0].Query.Listeners(), 1, "the watch of the former version has ended")
+		assert.Len(t, a.collector.Fields()[0].Query.Listeners(), 1)
+		assert.Equal(t, 1, streams.Len(), "the watch of the former version has ended")
 		assert.Equal(t, stream.Synced, a.Status()[0].State)
 		s.Touch("as", "x", 7)
 		synctest.Wait()

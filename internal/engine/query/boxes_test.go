@@ -88,6 +88,28 @@ func TestG5AnObjectIsInOneStreamOfAQueryForAllTime(t *testing.T) {
 	})
 }
 
+func TestG1ALabelThatOneAlternativeWantsIsNotAskedOfTheServer(t *testing.T) {
+	var q Query
+	for _, text := range []string{"a=1", "a=2,b=1", "b=2"} {
+		parsed, err := labels.Parse(text)
+		require.NoError(t, err)
+		q.AnyOf = append(q.AnyOf, object.Selection{Labels: parsed})
+	}
+	r := object.Resource{Namespaced: true}
+	watches := q.Watches(r)
+	for _, has := range []map[string]string{{"a": "1"}, {"a": "2", "b": "1"}, {"b": "2"}} {
+		o := &unstructured.Unstructured{Object: map[string]any{}}
+		o.SetLabels(has)
+		in := 0
+		for _, w := range watches {
+			if object.Selects(r, w, o) {
+				in++
+			}
+		}
+		assert.Equal(t, 1, in, has)
+	}
+}
+
 func TestG5AnAlternativeOfTwoNamesHasNoStream(t *testing.T) {
 	x, y := fields.OneTermEqualSelector("metadata.name", "x"), fields.OneTermEqualSelector("metadata.name", "y")
 	for _, both := range []fields.Selector{fields.AndSelectors(x, y), fields.AndSelectors(y, x)} {

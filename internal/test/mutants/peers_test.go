@@ -65,12 +65,13 @@ var collecting = []mutant{
 	},
 	{
 		name: "a late subscriber starts with nothing", peer: lateNothing,
-		in: "Stream.Join", caught: "TestG1ALateSubscriberHasEverythingFromTheStore",
-		old: `s.listeners[l] = struct{}{}`,
-		new: `s.listeners[l] = struct{}{}
-			if s.progress.phase.listed() {
-				_ = l.untaken.Take(l.everything, l.read)
-			}`,
+		in: "Listener.TakeAll", caught: "TestG1ALateSubscriberHasEverythingFromTheStore",
+		old: `l.untaken.Restart()`,
+		new: `if l.untaken.Nothing() && len(l.stream.listeners) > 1 {
+				l.stream.mu.Unlock()
+				return audience.Batch{Extent: audience.Some}
+			}
+			l.untaken.Restart()`,
 	},
 	{
 		name: "a DELETED event is not passed on", peer: noDeletes,

@@ -11,7 +11,7 @@ var boxed = []mutant{
 	},
 	{
 		name: "the server is asked for a label that one alternative wants", rule: "D2",
-		in: "eitherOf", caught: "TestG5AnObjectIsInOneStreamOfAQueryForAllTime",
+		in: "eitherOf", caught: "TestG1ALabelThatOneAlternativeWantsIsNotAskedOfTheServer",
 		old: `if !wants {
 			return either, false
 		}`,
