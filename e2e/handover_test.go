@@ -112,20 +112,20 @@ func (h *handover) taken(t *testing.T, not string) {
 func (h *handover) someone(t *testing.T, not string) {
 	t.Helper()
 	began := metav1.Now()
-	require.Eventually(t, func() bool {
+	poll(t, func() bool {
 		for _, w := range h.writes(t, h.ns) {
 			if w.at.After(began.Time) && w.landed() && !w.lease() && w.user != not && strings.HasPrefix(w.name, copyPrefix) {
 				return true
 			}
 		}
 		return false
-	}, patience, 20*time.Millisecond)
+	}, "another one writes a copy")
 }
 
 func (h *handover) leader(t *testing.T) string {
 	t.Helper()
 	var holder string
-	require.Eventually(t, func() bool {
+	poll(t, func() bool {
 		lease, err := h.admin.CoordinationV1().Leases(h.ns).Get(t.Context(), handOverGroup, metav1.GetOptions{})
 		if kates.IsNotFound(err) {
 			return false
@@ -133,7 +133,7 @@ func (h *handover) leader(t *testing.T) string {
 		require.NoError(t, err)
 		holder = *lease.Spec.HolderIdentity
 		return holder != ""
-	}, patience, 20*time.Millisecond)
+	}, "there is a leader")
 	return holder
 }
 
@@ -201,7 +201,7 @@ func TestNoneOfTheLateWritesOfAShardThatWasFrozenLands(t *testing.T) {
 	h.freeze(t, 10, frozenOne{
 		before: func() *replicaProcess {
 			one := replicas[rand.IntN(len(replicas))]
-			require.Eventually(t, func() bool { return countOf(h.copies(t), one.role.Identity) > 0 }, patience, 20*time.Millisecond)
+			poll(t, func() bool { return countOf(h.copies(t), one.role.Identity) > 0 }, "the replica has copies")
 			return one
 		},
 	})

@@ -1,16 +1,11 @@
 package e2e
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -154,65 +149,6 @@ func refused(err error) bool {
 	return kates.IsNotFound(err) || apierrors.IsAlreadyExists(err) || kates.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err)
 }
 
-// auditLog reads the log of one API server, which rotates it, bit by bit.
-type auditLog struct {
-	dir  string
-	read map[string]int64 // bytes, by the name of the file that it is or was last
-}
-
-// next calls take with the events that are new. The server's current file is audit.log. A file
-// that is full gets another name, and then is read to its end and removed.
-func (a *auditLog) next(take func(auditEvent)) error {
-	full, err := filepath.Glob(filepath.Join(a.dir, "audit-*.log"))
-	if err != nil {
-		return err
-	}
-	for _, path := range full {
-		if err := a.rest(path, a.read["audit.log"], take); err != nil {
-			return err
-		}
-		clear(a.read)
-		if err := os.Remove(path); err != nil {
-			return err
-		}
-	}
-	return a.rest(filepath.Join(a.dir, "audit.log"), a.read["audit.log"], take)
-}
-
-// rest reads the whole lines after an offset.
-func (a *auditLog) rest(path string, offset int64, take func(auditEvent)) error {
-	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	if _, err := f.Seek(offset, io.SeekStart); err != nil {
-		return err
-	}
-	for lines := bufio.NewReaderSize(f, 1<<20); ; {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			a.read[filepath.Base(path)] = offset
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		offset += int64(len(line))
-		var e auditEvent
-		if begin := bytes.LastIndex(line, []byte(`{"kind":"Event"`)); begin > 0 {
-			line = line[begin:] // a killed server has left the beginning of another event
-		}
-		if err := json.Unmarshal(line, &e); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		take(e)
-	}
-}
-
 func TestTheAuditLogsTellWhatBecameOfEachCall(t *testing.T) {
 	conflict := apierrors.NewConflict(configMaps.GroupResource(), "a", errors.New("another version"))
 	for name, c := range map[string]struct {
@@ -241,32 +177,6 @@ func TestTheAuditLogsTellWhatBecameOfEachCall(t *testing.T) {
 			assert.ErrorContains(t, err, c.want, name)
 		}
 	}
-}
-
-func TestAnAuditLogIsReadToTheEndThroughItsRotation(t *testing.T) {
-	a := &auditLog{dir: t.TempDir(), read: map[string]int64{}}
-	var all string
-	next := func() {
-		require.NoError(t, a.next(func(e auditEvent) { all += e.AuditID }))
-	}
-	current := filepath.Join(a.dir, "audit.log")
-	write := func(text string) {
-		f, err := os.OpenFile(current, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		require.NoError(t, err)
-		_, err = f.WriteString(text)
-		require.NoError(t, err)
-		require.NoError(t, f.Close())
-	}
-	next()
-	write("{\"auditID\":\"a\"}\n{\"audit")
-	next()
-	assert.Equal(t, "a", all, "the second is not whole")
-	write("ID\":\"b\"}\n")
-	require.NoError(t, os.Rename(current, filepath.Join(a.dir, "audit-2026.log")))
-	write("{\"auditID\":\"c\"}\n")
-	next()
-	next()
-	assert.Equal(t, "abc", all)
 }
 
 func TestAWriteThatNobodyAskedForIsNoticed(t *testing.T) {

@@ -127,7 +127,7 @@ func TestG4G6RunEachConvergesAmongWritersWhoMoveItsObjects(t *testing.T) {
 		})
 	}
 	writers.Wait()
-	require.Eventually(t, func() bool {
+	poll(t, func() bool {
 		want, got := map[string]string{}, map[string]string{}
 		all, err := others.CoreV1().ConfigMaps(ns).List(ctx, metav1.ListOptions{LabelSelector: "team"})
 		require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestG4G6RunEachConvergesAmongWritersWhoMoveItsObjects(t *testing.T) {
 			got[s.Labels["team"]] = secrecy.Unmark(string(s.Data["names"]))
 		}
 		return maps.Equal(want, got)
-	}, patience, 100*time.Millisecond)
+	}, "the outputs are those of the inputs")
 	cancel()
 	assert.NoError(t, <-done)
 }

@@ -177,12 +177,12 @@ func TestG2G4G6WhatAKeyHasReadActivatesItAmongWriters(t *testing.T) {
 				})
 			}
 			writers.Wait()
-			require.Eventually(t, func() bool {
+			poll(t, func() bool {
 				want := wantedOutputs(t, admin, ns)
 				made.mu.Lock()
 				defer made.mu.Unlock()
 				return maps.Equal(want, made.all)
-			}, patience, 100*time.Millisecond)
+			}, "the outputs are those of the inputs")
 			cancel()
 			assert.NoError(t, <-done)
 		})

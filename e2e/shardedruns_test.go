@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/kates-go/kates/e2e/cluster"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -78,14 +75,9 @@ func (s *sharer) thaw() {
 // write at their beginning and at their end.
 func newSharers(t *testing.T, flags ...string) *sharers {
 	t.Helper()
-	dir := t.TempDir()
-	rules, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
-	require.NoError(t, os.WriteFile(rules, []byte(policy), 0o600))
-	c, err := cluster.Start(t.Context(), append(flags, "audit-policy-file="+rules, "audit-log-path="+log)...)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Stop()) })
-	s := &sharers{t: t, audited: &audited{Cluster: c, log: log}, seen: map[string]map[string]string{}}
-	s.admin, err = kates.NewClientFromRESTConfig(c.Config)
+	s := &sharers{t: t, audited: newAudited(t, flags...), seen: map[string]map[string]string{}}
+	var err error
+	s.admin, err = kates.NewClientFromRESTConfig(s.Config)
 	require.NoError(t, err)
 	t.Cleanup(s.admin.Close)
 	for _, team := range shardedNamespaces {
