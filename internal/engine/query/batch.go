@@ -92,10 +92,15 @@ func batchOf(b audience.Batch) Batch {
 // extents are those of a query with one stream. What a stream has lost stays as it is shown.
 var extents = map[audience.Extent]Extent{audience.Lost: Some, audience.Some: Some, audience.Everything: All}
 
-// addStream adds what a stream has to those of others. No two have one object.
+// addStream adds what a stream has to those of others, and keeps its changes. No two have one
+// object.
 func (b *Batch) addStream(t audience.Batch) {
 	b.Extent, b.Breaks = max(b.Extent, Some), b.Breaks|when(t.NewHistory, NewHistory)
-	b.Changes = append(b.Changes, t.Changes...)
+	if b.Changes == nil { // nearly always: one stream has all objects of a query, and a copy costs
+		b.Changes = t.Changes
+	} else {
+		b.Changes = append(b.Changes, t.Changes...)
+	}
 	for key := range t.Signals {
 		b.signal(key)
 	}
