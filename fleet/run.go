@@ -43,7 +43,7 @@ func Run[S any](ctx context.Context, f *Fleet, call func(ctx context.Context, sn
 		return fail(err)
 	case plan.Watched:
 		return fail(errors.New("a watch option is one of a cluster's client; a fleet has Options.Interval"))
-	case plan.Workers > 1:
+	case plan.Keyed:
 		return fail(errors.New("WithWorkers is an option of RunEach: one snapshot has one function"))
 	}
 	config := plan.Config
@@ -56,7 +56,7 @@ func Run[S any](ctx context.Context, f *Fleet, call func(ctx context.Context, sn
 		return Watch[S](life, f, plan.Queries...)
 	})
 	if err != nil {
-		return fail(err)
+		return fail(plan.Unstarted(err))
 	}
 	defer end()
 	defer snaps.Close()

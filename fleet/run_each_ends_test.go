@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,6 +119,102 @@ func TestTheShutdownTimeoutIsNotForClustersThatLeave(t *testing.T) {
 		synctest.Wait()
 		if len(ended) != 1 {
 			t.Error("the context of a call has not ended with its cluster")
+		}
+	})
+}
+
+// A call with an empty snapshot, for a cluster that has left, is a call as others are.
+func TestCallsForAClusterThatLeftHaveTheShutdownTimeout(t *testing.T) {
+	for name, c := range map[string]struct {
+		takes, ends time.Duration // of the call; of RunEach, after its context
+		err         error
+	}{
+		"the call ends in time":   {takes: 5 * time.Second, ends: 5 * time.Second},
+		"the call takes too long": {takes: time.Hour, ends: 20 * time.Second, err: kates.ErrAborted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(t, Options{})
+				_ = f.Set(Member{Name: "a", Client: newCluster(t, "1", configMap("x")).Client})
+				var told atomic.Int32
+				end := runEach(t, f, func(ctx context.Context, _ Key, snap *perName) error {
+					if len(snap.Maps) > 0 {
+						return nil
+					}
+					select {
+					case <-time.After(c.takes):
+						told.Add(1)
+						return nil
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}, kates.WithShutdownTimeout(20*time.Second))
+				atRest()
+				f.Remove("a")
+				synctest.Wait()
+				began := time.Now()
+				if err := end(); !errors.Is(err, c.err) {
+					t.Errorf("RunEach has returned %v, want %v", err, c.err)
+				}
+				if d := time.Since(began); d != c.ends {
+					t.Errorf("RunEach has ended after %s, want %s", d, c.ends)
+				}
+				if n := told.Load(); (n == 1) != (c.err == nil) {
+					t.Errorf("%d calls have ended well", n)
+				}
+			})
+		})
+	}
+}
+
+func TestCallsForAClusterThatLeftEndAtOnceWhenAnotherTakesItsName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, Options{})
+		_ = f.Set(Member{Name: "a", Client: newCluster(t, "1", configMap("x")).Client})
+		cut, called := make(chan time.Time, 1), make(chan int, 10)
+		runEach(t, f, func(ctx context.Context, _ Key, snap *perName) error {
+			if len(snap.Maps) > 0 {
+				called <- len(snap.Maps)
+				return nil
+			}
+			<-ctx.Done()
+			cut <- time.Now()
+			return ctx.Err()
+		}, kates.WithShutdownTimeout(20*time.Second))
+		<-called
+		f.Remove("a")
+		synctest.Wait()
+		began := time.Now()
+		_ = f.Set(Member{Name: "a", Client: newCluster(t, "2", configMap("x"), configMap("x2")).Client})
+		if at := <-cut; at != began {
+			t.Errorf("the call was cut after %s", at.Sub(began))
+		}
+		select {
+		case <-called:
+		case <-time.After(time.Hour):
+			t.Error("the function is not called with the other cluster")
+		}
+	})
+}
+
+func TestACallForAClusterThatLeftIsAmongTheCallsOfTheFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, Options{})
+		_ = f.Set(Member{Name: "a", Client: newCluster(t, "1", configMap("x")).Client})
+		runEach(t, f, func(ctx context.Context, _ Key, snap *perName) error {
+			if len(snap.Maps) == 0 {
+				<-ctx.Done()
+			}
+			return nil
+		}, kates.WithUnhealthyAfter(time.Minute))
+		atRest()
+		if err := f.HealthCheck(nil); err != nil {
+			t.Fatal(err)
+		}
+		f.Remove("a")
+		time.Sleep(2 * time.Minute)
+		if err := f.HealthCheck(nil); err == nil {
+			t.Error("a call that hangs for two minutes is healthy")
 		}
 	})
 }

@@ -59,6 +59,7 @@ func (m *many) start(ctx context.Context, fail func(error) error) error {
 		return fail(err)
 	}
 	defer stop()
+	defer m.plan.Calls.Begin()()
 	m.grace, m.places = grace, make(map[string]*place)
 	m.idle, m.trigger = make(chan struct{}, 1), make(chan struct{}, 1)
 	err = m.plan.Standing(ctx, func() error {

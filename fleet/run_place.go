@@ -49,8 +49,8 @@ func (p *place) turnTo(ctx context.Context, w work) {
 	}
 	p.end()
 	before, done := p.done, make(chan struct{})
-	ctx, end := context.WithCancel(ctx)
-	p.now, p.done, p.end, p.phase = w, done, end, ""
+	ctx, end := context.WithCancelCause(ctx)
+	p.now, p.done, p.end, p.phase = w, done, func() { end(errOtherWork) }, ""
 	p.of.running.Go(func() {
 		defer func() {
 			close(done) // before the signal: tidy looks at it
@@ -165,9 +165,26 @@ func (p *place) within(ctx context.Context, c *Cluster, call func(context.Contex
 	return err
 }
 
+// errOtherWork is why the context of a piece of work ends when the place has other work to do.
+var errOtherWork = errors.New("the place has other work to do")
+
 // farewell calls for each key that there may be output of, until it has returned no error. The
-// contexts of these calls end with ctx.
+// contexts of these calls end when the place has other work to do. When the run ends, these calls
+// have the grace of all calls.
 func (p *place) farewell(ctx context.Context) {
+	here, leave := context.WithCancel(p.of.lease)
+	defer leave()
+	defer context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), errOtherWork) {
+			leave()
+		}
+	})()
+	calls, stop := p.of.grace.Extend(ctx, here)
+	defer func() {
+		if err := stop(); err != nil {
+			p.of.fail(err)
+		}
+	}()
 	keys := p.known.Keys()
 	workers := min(p.of.plan.Workers, len(keys))
 	ends := make(chan error)
@@ -176,7 +193,7 @@ func (p *place) farewell(ctx context.Context) {
 		for j := i; j < len(keys); j += workers {
 			mine = append(mine, p.owed(keys[j]))
 		}
-		go attempts.Send(ends, func() error { return p.tell(ctx, mine) })
+		go attempts.Send(ends, func() error { return p.tell(ctx, calls, mine) })
 	}
 	for range workers {
 		if err := <-ends; err != nil {
@@ -201,15 +218,16 @@ func (p *place) owed(key string) *owed {
 	return &owed{key: key, tries: tries}
 }
 
-// tell tells keys that they are gone, in turn. An error ends the run.
-func (p *place) tell(ctx context.Context, left []*owed) error {
+// tell tells keys that they are gone, in turn, until ctx ends. Calls have a context of their own.
+// An error ends the run.
+func (p *place) tell(ctx, calls context.Context, left []*owed) error {
 	for len(left) > 0 {
 		o := slices.MinFunc(left, func(a, b *owed) int { return a.due.Compare(b.due) })
 		keyed.Pause(ctx, time.Until(o.due), nil)
 		if ctx.Err() != nil {
 			return nil
 		}
-		outcome, err := o.tries.Call(ctx, o.due, func(ctx context.Context) error { return p.of.farewell(ctx, Key{p.name, o.key}) })
+		outcome, err := o.tries.Call(calls, o.due, func(ctx context.Context) error { return p.of.farewell(ctx, Key{p.name, o.key}) })
 		switch {
 		case outcome.Final:
 			return err

@@ -156,6 +156,16 @@ func TestOneReplicaLeadsAWholeRunOfAFleet(t *testing.T) {
 	})
 }
 
+func TestAWholeRunWhoseWatchCannotStartHasNeverLed(t *testing.T) {
+	home := newCluster(t, "1")
+	f := newFleet(t, Options{Home: home.Client})
+	err := Run(t.Context(), f, func(context.Context, *allMaps) error { return nil },
+		kates.Query{Name: "Nonsense"}, kates.LeaderElection{Namespace: "default", Name: "program"})
+	if !errors.Is(err, kates.ErrNeverLed) || !strings.Contains(err.Error(), "Nonsense") {
+		t.Error(err)
+	}
+}
+
 func TestWholeRunsOfAFleetThatMakeNoSenseAreErrors(t *testing.T) {
 	f := newFleet(t, Options{})
 	call := func(context.Context, *allMaps) error { return nil }
@@ -167,7 +177,7 @@ func TestWholeRunsOfAFleetThatMakeNoSenseAreErrors(t *testing.T) {
 	}
 	fails("the fleet is nil", Run(t.Context(), nil, call))
 	fails("no function", Run[allMaps](t.Context(), f, nil))
-	fails("WithWorkers", Run(t.Context(), f, call, kates.WithWorkers(2)))
+	fails("WithWorkers", Run(t.Context(), f, call, kates.WithWorkers(1)))
 	fails("a watch option", Run(t.Context(), f, call, kates.WithInterval(time.Second)))
 	fails("set Home", Run(t.Context(), f, call, kates.LeaderElection{Namespace: "x", Name: "x"}))
 	fails("a field for deltas", Run(t.Context(), f, func(context.Context, *things) error { return nil }))

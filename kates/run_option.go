@@ -146,7 +146,7 @@ func planFleet(run doors.FleetRun, options []RunOption) (*keyed.FleetPlan[RunOpt
 	if err != nil {
 		return nil, err
 	}
-	plan := &keyed.FleetPlan[RunOption, Query]{Config: s.config(home, run.Name, run.Log), Queries: s.queries, Watched: len(s.watch) > 0}
+	plan := &keyed.FleetPlan[RunOption, Query]{Config: s.config(home, run.Name, run.Log), Queries: s.queries, Watched: len(s.watch) > 0, Keyed: s.workers > 0}
 	plan.Calls = callsOfFleet(run, plan.Workers)
 	plan.Calls.Limit = s.unhealthyAfter
 	plan.OfCluster = func(c keyed.OfCluster) []RunOption {

@@ -13,6 +13,7 @@ type FleetPlan[Option, Query any] struct {
 	Config  // of the whole run: Election and Report are about a home cluster
 	Queries []Query
 	Watched bool // there are options of watches
+	Keyed   bool // there are options of runs with keys
 	// OfCluster returns the options of the run of one cluster.
 	OfCluster func(OfCluster) []Option
 }
