@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/controller"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -47,5 +49,31 @@ func TestTheQueriesOfAControllerChangeWhileItRuns(t *testing.T) {
 		assert.Contains(w, c.taken(), "ns/a ua=1 +d left", "it is there, though the query does not show it")
 		r.stop()
 		assert.ErrorIs(w, r.Replace(w.Context(), toB), kates.ErrNotRunning)
+	})
+}
+
+// What is owned is found by the root's kind and name, so the kind stays.
+func TestTheRootOfAControllerKeepsItsKind(t *testing.T) {
+	type untyped struct {
+		Root    *kates.Unstructured   `kates:",root"`
+		Secrets []*kates.Unstructured `kates:"secrets,owned"`
+	}
+	inWorld(t, func(w *world) {
+		w.root("a", "ua", "1")
+		calls := 0
+		r := run(w, func(context.Context, *untyped) (controller.Result, error) {
+			calls++
+			return controller.Done, nil
+		}, kates.Query{Name: "Root", Kind: "configmaps"})
+		assert.Equal(w, 1, calls)
+		w.put(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+
+		err := r.Replace(w.Context(), kates.Query{Name: "Root", Kind: "nodes"})
+		require.ErrorContains(w, err, `replace: query "Root": the root's kind is ConfigMap, and stays so; Node is another`)
+		require.ErrorContains(w, r.Replace(w.Context(), kates.Query{Name: "Root", Kind: "unheardof"}), "unheardof")
+		require.NoError(w, r.Replace(w.Context(), kates.Query{Name: "Root", Kind: "ConfigMap"}), "another name of the kind")
+		w.root("b", "ub", "1")
+		r.runs()
+		assert.Equal(w, 2, calls)
 	})
 }

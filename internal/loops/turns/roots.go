@@ -204,9 +204,12 @@ func (r *Roots) change(ctx context.Context, queries []compile.Wanted, do func(co
 	}
 	isRoot := func(w compile.Wanted) bool { return w.Role == compile.Root }
 	s := compile.Struct{Wanted: slices.Clone(wanted)}
-	replaced := slices.ContainsFunc(wanted, isRoot)
-	if i := slices.IndexFunc(r.wanted, isRoot); !replaced && i >= 0 { // those that are owned need the root's kind
-		s.Wanted = append(s.Wanted, r.wanted[i])
+	former := r.wanted[slices.IndexFunc(r.wanted, isRoot)]
+	next := slices.IndexFunc(wanted, isRoot)
+	if next < 0 { // those that are owned need the root's kind
+		s.Wanted = append(s.Wanted, former)
+	} else if err := r.sameKind(ctx, former, wanted[next]); err != nil {
+		return err
 	}
 	if err := r.of.Compiler.KeyRoles(ctx, &s); err != nil {
 		return err
@@ -215,8 +218,25 @@ func (r *Roots) change(ctx context.Context, queries []compile.Wanted, do func(co
 	if err != nil {
 		return err
 	}
-	if replaced {
+	if next >= 0 {
 		r.reselected.Store(true)
 	}
 	return do(ctx, compiled...)
+}
+
+// sameKind returns an error if the next query of the root has another kind: the keys of what is
+// owned are names of roots of the former kind.
+func (r *Roots) sameKind(ctx context.Context, former, next compile.Wanted) error {
+	is, err := r.of.Compiler.Mapping(ctx, &former)
+	if err != nil {
+		return err
+	}
+	to, err := r.of.Compiler.Mapping(ctx, &next)
+	if err != nil {
+		return fmt.Errorf("query %q: %w", next.Name, err)
+	}
+	if from, to := is.GroupVersionKind.GroupKind(), to.GroupVersionKind.GroupKind(); from != to {
+		return fmt.Errorf("query %q: the root's kind is %s, and stays so; %s is another", next.Name, from, to)
+	}
+	return nil
 }
