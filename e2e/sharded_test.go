@@ -25,6 +25,7 @@ import (
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/e2e/cluster"
 	"github.com/kates-go/kates/internal/base/shardrange"
+	"github.com/kates-go/kates/internal/client/connection"
 	requests "github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/audience"
 	"github.com/kates-go/kates/internal/engine/intake"
@@ -82,10 +83,10 @@ func shareOf(t *testing.T, c *cluster.Cluster, form objects.Form, s *share, conf
 	rc := rest.CopyConfig(c.Config)
 	rc.QPS, rc.DisableCompression = -1, true
 	rc.Wrap(func(next http.RoundTripper) http.RoundTripper { return received{next, &s.bytes} })
-	connection, err := requests.Connect(rc)
+	over, err := connection.Connect(rc)
 	require.NoError(t, err)
-	link := requests.NewLink(connection)
-	server := link.Server()
+	link := connection.NewLink(over)
+	server := requests.NewServer(link)
 	server.Scheme, server.StreamTyped = scheme.Scheme, config.StreamLists
 	config.Source = server.Source
 	s.Set, s.held = streamset.New(config), make(map[objects.Key]string)

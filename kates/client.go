@@ -25,9 +25,11 @@ import (
 
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/base/tested"
+	"github.com/kates-go/kates/internal/client/connection"
 	"github.com/kates-go/kates/internal/client/core"
 	"github.com/kates-go/kates/internal/client/fake"
 	"github.com/kates-go/kates/internal/client/kinds"
+	"github.com/kates-go/kates/internal/client/kubeconfig"
 	"github.com/kates-go/kates/internal/client/shared"
 	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/client/write"
@@ -79,12 +81,12 @@ func newClient(config *rest.Config, namespace string, opts ...Option) (*Client, 
 		return nil, err
 	}
 	configure := s.connections().Of
-	first, err := wire.Connect(configure(config))
+	first, err := connection.Connect(configure(config))
 	if err != nil {
 		return nil, err
 	}
-	link := wire.NewLink(first)
-	requests, dyn, disco := link.Server(), link.Dynamic(), memory.NewMemCacheClient(link.Discovery(s.bounds().General))
+	link := connection.NewLink(first)
+	requests, dyn, disco := wire.NewServer(link), link.Dynamic(), memory.NewMemCacheClient(link.Discovery(s.bounds().General))
 	requests.Scheme, requests.ManagedFields, requests.StreamTyped = s.scheme, s.managedFields, s.streamLists
 	requests.MaxObjectBytes = cmp.Or(s.maxObjectBytes, defaultMaxObjectBytes)
 	c := shared.New(link)
@@ -143,7 +145,7 @@ func newSettings(namespace string, opts []Option) (*settings, error) {
 		s.namespace = "default"
 	}
 	s.log = lockorder.Logged(s.log)
-	s.warnings = wire.NewWarnings(s.log)
+	s.warnings = connection.NewWarnings(s.log)
 	if err := cmp.Or(s.wrong, s.watch.wrong, core.CheckNamespace(s.namespace)); err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
@@ -231,7 +233,7 @@ type ClientConfig struct {
 func (c ClientConfig) load() (*rest.Config, string, error) {
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.Context}
 	overrides.Context.Namespace = c.Namespace
-	return wire.LoadConfig(c.Kubeconfig, overrides)
+	return kubeconfig.Load(c.Kubeconfig, overrides)
 }
 
 // NewClientFactory adds kubectl's connection flags (--kubeconfig, --context,
@@ -248,7 +250,7 @@ func NewClientFactory(flags *pflag.FlagSet, opts ...Option) func() (*Client, err
 	if flags.Parsed() {
 		panic("kates.NewClientFactory: call it before the flags are parsed")
 	}
-	load := wire.BindFlags(flags)
+	load := kubeconfig.BindFlags(flags)
 	return func() (*Client, error) {
 		cfg, namespace, err := load()
 		if err != nil {
@@ -262,5 +264,5 @@ func NewClientFactory(flags *pflag.FlagSet, opts ...Option) func() (*Client, err
 // its cluster, by what the kubelet provides: the API server's address in the
 // environment, and a service account token.
 func InCluster() bool {
-	return wire.InPod(os.Getenv, wire.ServiceAccountFolder)
+	return kubeconfig.InPod(os.Getenv, kubeconfig.ServiceAccountFolder)
 }

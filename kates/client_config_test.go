@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kates-go/kates/internal/client/wire"
+	"github.com/kates-go/kates/internal/client/kubeconfig"
 )
 
 const twoClusters = `
@@ -137,12 +137,12 @@ func TestAKubeconfigThatIsNamedIsNeverReplacedByTheClusterOfThePod(t *testing.T)
 		_, _, err := ClientConfig{Kubeconfig: path}.load()
 		assert.ErrorContains(t, err, "load kubeconfig from "+path+": it has no current context (choose one, it has ")
 		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-		load := wire.BindFlags(flags)
+		load := kubeconfig.BindFlags(flags)
 		require.NoError(t, flags.Parse([]string{"--kubeconfig=" + path}))
 		_, _, err = load()
 		assert.ErrorContains(t, err, "no current context")
 		flags = pflag.NewFlagSet("test", pflag.ContinueOnError)
-		load = wire.BindFlags(flags)
+		load = kubeconfig.BindFlags(flags)
 		require.NoError(t, flags.Parse([]string{"--kubeconfig=" + path, "--server=https://only.example.com"}))
 		cfg, _, err := load()
 		require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestFactoryFlagsOverrideTheKubeconfig(t *testing.T) {
 	path := kubeconfigs(t, twoClusters)[0]
 	t.Setenv("KUBECONFIG", "")
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	load := wire.BindFlags(flags)
+	load := kubeconfig.BindFlags(flags)
 	require.NoError(t, flags.Parse([]string{
 		"--kubeconfig", path, "--context=prod", "-n", "mine", "-s", "https://other.example.com", "--token=t",
 		"--as=jane", "--as-group=dev", "--as-group=ops", "--insecure-skip-tls-verify", "--request-timeout=5s",
@@ -192,7 +192,7 @@ func TestFactoryTakesKubectlsExtrasAndCacheFolderAndTheClientsOptions(t *testing
 		}
 		t.Cleanup(c.Close)
 		flags = pflag.NewFlagSet("test", pflag.ContinueOnError)
-		load := wire.BindFlags(flags)
+		load := kubeconfig.BindFlags(flags)
 		require.NoError(t, flags.Parse(append(args, "--kubeconfig", path)))
 		cfg, _, err := load()
 		return c, cfg, err
@@ -214,7 +214,7 @@ func TestFactoryTakesKubectlsExtrasAndCacheFolderAndTheClientsOptions(t *testing
 func TestFactoryWorksWithAServerFlagAlone(t *testing.T) {
 	kubeconfigs(t)
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	load := wire.BindFlags(flags)
+	load := kubeconfig.BindFlags(flags)
 	require.NoError(t, flags.Parse([]string{"--server=https://only.example.com"}))
 	cfg, namespace, err := load()
 	require.NoError(t, err)
@@ -228,7 +228,7 @@ func TestAServerOrClusterFlagStandsInForACluster(t *testing.T) {
 	} {
 		kubeconfigs(t, twoClusters)
 		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-		load := wire.BindFlags(flags)
+		load := kubeconfig.BindFlags(flags)
 		require.NoError(t, flags.Parse([]string{"--context=broken", flag}))
 		cfg, _, err := load()
 		require.NoError(t, err, flag)
@@ -239,7 +239,7 @@ func TestAServerOrClusterFlagStandsInForACluster(t *testing.T) {
 func TestFactoryWithoutFlagsIsTheZeroConfiguration(t *testing.T) {
 	kubeconfigs(t, twoClusters)
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	load := wire.BindFlags(flags)
+	load := kubeconfig.BindFlags(flags)
 	require.NoError(t, flags.Parse(nil))
 	cfg, _, err := load()
 	require.NoError(t, err)

@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/internal/base/plain"
+	"github.com/kates-go/kates/internal/client/connection"
 	"github.com/kates-go/kates/internal/client/core"
 	"github.com/kates-go/kates/internal/client/kinds"
 	"github.com/kates-go/kates/internal/client/podlogs"
 	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/client/shared"
-	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/loops/keyed"
 )
 
@@ -68,10 +68,10 @@ func (c *Client) ClusterUID(ctx context.Context) (types.UID, error) {
 // bounds are those of the server's answers. A page of a list may have its number of objects, each
 // as large as an object may be. Discovery takes many times as much memory as it has bytes, and the
 // largest clusters have some megabytes of it.
-func (s *settings) bounds() wire.Bounds {
+func (s *settings) bounds() connection.Bounds {
 	object := cmp.Or(s.maxObjectBytes, defaultMaxObjectBytes)
 	items := max(s.streams.PageSize, core.PageSize)
-	return wire.Bounds{Object: object, List: object * min(items, math.MaxInt64/object-1), General: max(object/4, 1<<20)}
+	return connection.Bounds{Object: object, List: object * min(items, math.MaxInt64/object-1), General: max(object/4, 1<<20)}
 }
 
 // connections says what the options make of a configuration.

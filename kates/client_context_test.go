@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kates-go/kates/internal/client/wire"
+	"github.com/kates-go/kates/internal/client/kubeconfig"
 )
 
 // TestWhatAContextNamesAndIsNotThereIsAnError: client-go makes a client without credentials of a
@@ -59,7 +59,7 @@ func TestAUserOrCredentialsFlagStandsInForAUser(t *testing.T) {
 	for flag, token := range map[string]string{"--user=me": "sesame", "--token=open": "open", "--as=jane": "", "--user=nobody": ""} {
 		kubeconfigs(t, content)
 		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-		load := wire.BindFlags(flags)
+		load := kubeconfig.BindFlags(flags)
 		require.NoError(t, flags.Parse([]string{flag}))
 		cfg, _, err := load()
 		if token == "" {

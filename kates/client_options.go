@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/internal/base/lockorder"
-	"github.com/kates-go/kates/internal/client/wire"
+	"github.com/kates-go/kates/internal/client/connection"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/stream"
 )
@@ -38,7 +38,7 @@ type settings struct {
 	mapper       meta.RESTMapper
 	namespace    string
 	log          logr.Logger
-	warnings     *wire.Warnings // of the server
+	warnings     *connection.Warnings // of the server
 	fieldManager string
 	qps          float32
 	burst        int

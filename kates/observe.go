@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kates-go/kates/internal/client/connection"
 	"github.com/kates-go/kates/internal/client/shared"
-	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/doors"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/loops/keyed"
@@ -202,13 +202,13 @@ func (o *observers) begin(c *Client) {
 	}
 }
 
-// request implements [wire.Observe].
-func (o *observers) request(ctx context.Context, a wire.Asked) (context.Context, func(wire.Answered)) {
+// request implements [connection.Observe].
+func (o *observers) request(ctx context.Context, a connection.Asked) (context.Context, func(connection.Answered)) {
 	info := RequestInfo(a)
 	ctx, end := shared.Nested(ctx, &o.Told, o.all, "Observer.Request", func(ctx context.Context, one Observer) (context.Context, func(RequestResult)) {
 		return one.Request(ctx, info)
 	})
-	return ctx, func(a wire.Answered) { end(RequestResult{Code: a.Code, Err: a.Err, Duration: a.Took}) }
+	return ctx, func(a connection.Answered) { end(RequestResult{Code: a.Code, Err: a.Err, Duration: a.Took}) }
 }
 
 // ofWatch returns the observer of a watch of that name, nil if there is none.

@@ -155,7 +155,7 @@ var special = []string{
 
 func TestNoSourceLeadsToASpecialAddress(t *testing.T) {
 	for _, address := range special {
-		config := kubeconfig(t, address)
+		config := kubeconfigText(t, address)
 		s, err := newSecrets(&kates.Client{}, SecretOptions{})
 		must(t, err)
 		argo, err := newSecrets(&kates.Client{}, SecretOptions{Form: ArgoCD, Allow: allowEverything})
@@ -202,7 +202,7 @@ func TestAProxyOfATenantIsCheckedAndSoIsWhatIsBehindIt(t *testing.T) {
 	} {
 		may, err := newTerms(AllowProxy, c.hosts)
 		must(t, err)
-		_, _, err = fromText([]byte(kubeconfig(t, c.server, by(c.proxy))), "", may)
+		_, _, err = fromText([]byte(kubeconfigText(t, c.server, by(c.proxy))), "", may)
 		if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "the option Hosts") {
 			t.Errorf("%v: %v", c, err)
 		}
@@ -216,7 +216,7 @@ func TestAFleetDoesNotConnectWhereNoSourceMayLead(t *testing.T) {
 	t.Cleanup(far.Close)
 	_, port, err := net.SplitHostPort(far.Listener.Addr().String())
 	must(t, err)
-	home := newHome(t, secret("x", "a", plainLabel, map[string]string{"kubeconfig": kubeconfig(t, "http://localhost:"+port)}))
+	home := newHome(t, secret("x", "a", plainLabel, map[string]string{"kubeconfig": kubeconfigText(t, "http://localhost:"+port)}))
 	f := newFleet(t, Secrets(home.Client, SecretOptions{}))
 	eventually(t, f, "it is refused", func() bool { return strings.Contains(f.Status().String(), "the option Hosts") })
 	if len(asked) > 0 {
@@ -251,7 +251,7 @@ func TestTheProxyOfTheEnvironmentIsTrustedForTenantsAndNothingBehindIt(t *testin
 		return
 	}
 	get := func(server string, edits ...edit) error {
-		made, _, err := fromText([]byte(kubeconfig(t, server, edits...)), "", terms{Allow: AllowProxy})
+		made, _, err := fromText([]byte(kubeconfigText(t, server, edits...)), "", terms{Allow: AllowProxy})
 		if err != nil {
 			return err
 		}

@@ -29,8 +29,8 @@ func look() {
 func TestFilesOfADirectoryAreClusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, "a.kubeconfig"), kubeconfig(t, "https://a"))
-		write(t, filepath.Join(dir, ".hidden"), kubeconfig(t, "https://hidden"))
+		write(t, filepath.Join(dir, "a.kubeconfig"), kubeconfigText(t, "https://a"))
+		write(t, filepath.Join(dir, ".hidden"), kubeconfigText(t, "https://hidden"))
 		if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -46,8 +46,8 @@ func TestFilesOfADirectoryAreClusters(t *testing.T) {
 		if n := r.sets(); n != 1 {
 			t.Errorf("it has said %d times what it has said before", n)
 		}
-		write(t, filepath.Join(dir, "b.c.yaml"), kubeconfig(t, "https://b"))
-		write(t, filepath.Join(dir, "a.kubeconfig"), kubeconfig(t, "https://a", token("new")))
+		write(t, filepath.Join(dir, "b.c.yaml"), kubeconfigText(t, "https://b"))
+		write(t, filepath.Join(dir, "a.kubeconfig"), kubeconfigText(t, "https://a", token("new")))
 		look()
 		r.is(t, "a=https://a", "b.c=https://b")
 		if now := r.member(t, "a"); now.Version == first.Version || now.Config.BearerToken != "new" {
@@ -72,8 +72,8 @@ func TestFilesOfADirectoryAreClusters(t *testing.T) {
 func TestAFileThatGoesWhileAnotherComesIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, "a"), kubeconfig(t, "https://a"))
-		write(t, filepath.Join(dir, "b"), kubeconfig(t, "https://b"))
+		write(t, filepath.Join(dir, "a"), kubeconfigText(t, "https://a"))
+		write(t, filepath.Join(dir, "b"), kubeconfigText(t, "https://b"))
 		r := run(t, Directory(dir))
 		synctest.Wait()
 		if err := os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "c")); err != nil {
@@ -89,11 +89,11 @@ func TestAHalfWrittenFileRemovesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "a")
-		write(t, path, kubeconfig(t, "https://127.0.0.1:1"))
+		write(t, path, kubeconfigText(t, "https://127.0.0.1:1"))
 		f := newFleet(t, Directory(dir))
 		eventually(t, f, "it has joined", func() bool { return f.Cluster("a") != nil })
 		a := f.Cluster("a")
-		for _, text := range []string{"", kubeconfig(t, "https://127.0.0.1:1")[:100]} {
+		for _, text := range []string{"", kubeconfigText(t, "https://127.0.0.1:1")[:100]} {
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func TestAHalfWrittenFileRemovesNothing(t *testing.T) {
 			if f.Cluster("a") != a {
 				t.Fatalf("%q has removed the cluster", text)
 			}
-			write(t, path, kubeconfig(t, "https://127.0.0.1:1"))
+			write(t, path, kubeconfigText(t, "https://127.0.0.1:1"))
 			eventually(t, f, "it is well", func() bool { return a.Health().Rotation == "" })
 		}
 		if f.Cluster("a") != a || a.Health().Rotation != "" {
@@ -137,11 +137,11 @@ func TestADirectoryMayBeAMountedSecret(t *testing.T) {
 				_ = os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)) // it may be there
 			}
 		}
-		publish("1", map[string]string{"a.conf": kubeconfig(t, "https://a1"), "b.conf": kubeconfig(t, "https://b1")})
+		publish("1", map[string]string{"a.conf": kubeconfigText(t, "https://a1"), "b.conf": kubeconfigText(t, "https://b1")})
 		r := run(t, Directory(dir))
 		synctest.Wait()
 		r.is(t, "a=https://a1", "b=https://b1")
-		publish("2", map[string]string{"a.conf": kubeconfig(t, "https://a2")})
+		publish("2", map[string]string{"a.conf": kubeconfigText(t, "https://a2")})
 		look()
 		r.is(t, "a=https://a2")
 	})
@@ -150,8 +150,8 @@ func TestADirectoryMayBeAMountedSecret(t *testing.T) {
 func TestOfTwoFilesWithOneNameTheFirstCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, "a.yaml"), kubeconfig(t, "https://yaml"))
-		write(t, filepath.Join(dir, "a.conf"), kubeconfig(t, "https://conf"))
+		write(t, filepath.Join(dir, "a.yaml"), kubeconfigText(t, "https://yaml"))
+		write(t, filepath.Join(dir, "a.conf"), kubeconfigText(t, "https://conf"))
 		r := run(t, Directory(dir))
 		synctest.Wait()
 		r.is(t, "a!", "a=https://conf")
@@ -164,10 +164,10 @@ func TestPathsInAFileAreRelativeToIt(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, ".token"), canary)
 		relative := func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.Token, u.TokenFile = "", ".token" }
-		write(t, filepath.Join(dir, "a"), kubeconfig(t, "https://a", relative))
+		write(t, filepath.Join(dir, "a"), kubeconfigText(t, "https://a", relative))
 		missing := func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.Token, u.TokenFile = "", "missing" }
-		write(t, filepath.Join(dir, "b"), kubeconfig(t, "https://b", missing))
-		write(t, filepath.Join(dir, "c"), kubeconfig(t, "https://c", exec("./no-such-program")))
+		write(t, filepath.Join(dir, "b"), kubeconfigText(t, "https://b", missing))
+		write(t, filepath.Join(dir, "c"), kubeconfigText(t, "https://c", exec("./no-such-program")))
 		r := run(t, Directory(dir))
 		synctest.Wait()
 		r.is(t, "a=https://a", "b!", "c=https://c")
@@ -187,7 +187,7 @@ func TestPathsInAFileAreRelativeToIt(t *testing.T) {
 func TestAFileThatHasNotChangedIsNotRead(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
-	write(t, path, kubeconfig(t, "https://a"))
+	write(t, path, kubeconfigText(t, "https://a"))
 	old := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(path, old, old); err != nil {
 		t.Fatal(err)
@@ -206,7 +206,7 @@ func TestAFileThatHasNotChangedIsNotRead(t *testing.T) {
 	if read.unchanged(nil, time.Second) || (stamp{nil, time.Now()}).unchanged(info, time.Second) {
 		t.Error("a file that could not be looked at has not changed")
 	}
-	write(t, path, kubeconfig(t, "https://a", token(canary+"-other")))
+	write(t, path, kubeconfigText(t, "https://a", token(canary+"-other")))
 	if err := os.Chtimes(path, old, old); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestFilesAreLookedAtAsOftenAsWithPollSays(t *testing.T) {
 		dir := t.TempDir()
 		f := newFleet(t, Directory(dir, WithPoll(time.Hour)))
 		synctest.Wait()
-		write(t, filepath.Join(dir, "a"), kubeconfig(t, "https://127.0.0.1:1"))
+		write(t, filepath.Join(dir, "a"), kubeconfigText(t, "https://127.0.0.1:1"))
 		time.Sleep(59 * time.Minute)
 		synctest.Wait()
 		if f.Cluster("a") != nil {
@@ -241,11 +241,11 @@ func TestFilesAreLookedAtAsOftenAsWithPollSays(t *testing.T) {
 // Outside of a bubble, whose clock is not that of the files, one that has not changed is not read.
 func TestAFileIsSeenBesideOneThatHasNotChanged(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "a"), kubeconfig(t, "https://127.0.0.1:1"))
+	write(t, filepath.Join(dir, "a"), kubeconfigText(t, "https://127.0.0.1:1"))
 	f := newFleet(t, Directory(dir, WithPoll(0)))
 	eventually(t, f, "the first has joined", func() bool { return f.Cluster("a") != nil })
 	a := f.Cluster("a")
-	write(t, filepath.Join(dir, "b"), kubeconfig(t, "https://127.0.0.1:2"))
+	write(t, filepath.Join(dir, "b"), kubeconfigText(t, "https://127.0.0.1:2"))
 	eventually(t, f, "the second has joined", func() bool { return f.Cluster("b") != nil })
 	if f.Cluster("a") != a {
 		t.Error("the first is another one")

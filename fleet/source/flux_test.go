@@ -63,12 +63,12 @@ func TestWhatFluxNamesAreClusters(t *testing.T) {
 			fluxObject("HelmRelease", "b", secretRef("b", "")), fluxObject("HelmRelease", "c", secretRef("c", "")),
 			fluxObject("HelmRelease", "d", secretRef("d", "missing")), fluxObject("HelmRelease", "e", secretRef("e", "")),
 			fluxObject("HelmRelease", "f", secretRef("f", "")),
-			secret("x", "a", labels, map[string]string{"value": kubeconfig(t, "https://a"), "value.yaml": canary, "other": kubeconfig(t, "https://other")}),
-			secret("x", "b", labels, map[string]string{"value.yaml": kubeconfig(t, "https://b")}),
-			secret("x", "c", labels, map[string]string{"kubeconfig": kubeconfig(t, "https://c")}),
-			secret("x", "d", labels, map[string]string{"value": kubeconfig(t, "https://d")}),
-			secret("x", "f", labels, map[string]string{"value": kubeconfig(t, "https://f", exec("no-such-program"))}),
-			secret("x", "unnamed", labels, map[string]string{"value": kubeconfig(t, "https://unnamed")}))
+			secret("x", "a", labels, map[string]string{"value": kubeconfigText(t, "https://a"), "value.yaml": canary, "other": kubeconfigText(t, "https://other")}),
+			secret("x", "b", labels, map[string]string{"value.yaml": kubeconfigText(t, "https://b")}),
+			secret("x", "c", labels, map[string]string{"kubeconfig": kubeconfigText(t, "https://c")}),
+			secret("x", "d", labels, map[string]string{"value": kubeconfigText(t, "https://d")}),
+			secret("x", "f", labels, map[string]string{"value": kubeconfigText(t, "https://f", exec("no-such-program"))}),
+			secret("x", "unnamed", labels, map[string]string{"value": kubeconfigText(t, "https://unnamed")}))
 		r := run(t, Flux(home.Client, FluxOptions{}))
 		synctest.Wait()
 		r.is(t, "x/a/other=https://other", "x/a=https://a", "x/b=https://b", "x/c!", "x/d/missing!", "x/e!", "x/f!")
@@ -80,7 +80,7 @@ func TestWhatFluxNamesAreClusters(t *testing.T) {
 				t.Errorf("%s: %s", name, err)
 			}
 		}
-		must(t, home.Client.Create(t.Context(), secret("x", "e", nil, map[string]string{"value": kubeconfig(t, "https://e")}), nil))
+		must(t, home.Client.Create(t.Context(), secret("x", "e", nil, map[string]string{"value": kubeconfigText(t, "https://e")}), nil))
 		must(t, home.Client.Delete(t.Context(), fluxObject("HelmRelease", "b", nil), nil))
 		must(t, home.Client.Delete(t.Context(), fluxObject("Kustomization", "a1", nil), nil))
 		must(t, home.Client.Update(t.Context(), fluxObject("Kustomization", "here", secretRef("unnamed", "")), nil))
@@ -107,7 +107,7 @@ func TestAConfigMapThatFluxNamesNeedsALoginOfTheProgram(t *testing.T) {
 			configMap("c", map[string]string{"provider": "generic", "audiences": "{" + canary}),
 			configMap("d", map[string]string{"provider": "panics"}),
 			configMap("a-secret", map[string]string{"provider": "generic", "address": "https://b"}),
-			secret("x", "a-secret", nil, map[string]string{"value": kubeconfig(t, "https://secret")}))
+			secret("x", "a-secret", nil, map[string]string{"value": kubeconfigText(t, "https://secret")}))
 		var seen FluxCluster
 		r := run(t, Flux(home.Client, FluxOptions{Providers: map[string]func(FluxCluster) (*rest.Config, error){
 			"generic": func(c FluxCluster) (*rest.Config, error) {
@@ -140,7 +140,7 @@ func TestAConfigMapThatFluxNamesNeedsALoginOfTheProgram(t *testing.T) {
 func TestAKindThatFluxMayNotReadIsNotEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		home := newFlux(t, fluxObject("Kustomization", "a", secretRef("a", "")),
-			secret("x", "a", nil, map[string]string{"value": kubeconfig(t, "https://a")}))
+			secret("x", "a", nil, map[string]string{"value": kubeconfigText(t, "https://a")}))
 		refused := true
 		for _, verb := range []string{"list", "watch"} {
 			home.Dynamic.PrependReactor(verb, "helmreleases", func(clienttesting.Action) (bool, runtime.Object, error) {

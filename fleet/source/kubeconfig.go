@@ -19,7 +19,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kates-go/kates/internal/client/dial"
-	"github.com/kates-go/kates/internal/client/wire"
+	"github.com/kates-go/kates/internal/client/kubeconfig"
 )
 
 // Allow says what a configuration that comes from a cluster may do besides naming a server and
@@ -145,7 +145,7 @@ var yamlLine = regexp.MustCompile(`\bline \d+\b`)
 // whereOf returns where a text is wrong, and why, if that is known. The rest of the error may quote
 // the text.
 func whereOf(text []byte, err error) string {
-	if misfit := wire.KubeconfigMisfit(text); misfit != "" {
+	if misfit := kubeconfig.Misfit(text); misfit != "" {
 		return ": " + misfit
 	}
 	if at := yamlLine.FindString(err.Error()); at != "" {

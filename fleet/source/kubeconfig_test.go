@@ -51,7 +51,7 @@ func TestWhatAKubeconfigMayNotDoIsRefusedByName(t *testing.T) {
 		"insecure": {func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.InsecureSkipTLSVerify = true }, "(insecure-skip-tls-verify)", "source.AllowInsecure", AllowInsecure},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := []byte(kubeconfig(t, "https://a", c.edit))
+			text := []byte(kubeconfigText(t, "https://a", c.edit))
 			for _, allow := range []Allow{0, allowEverything &^ c.allow} {
 				config, _, err := fromText(text, "", terms{Allow: allow})
 				if err == nil || config != nil {
@@ -78,7 +78,7 @@ func TestWhatAKubeconfigMayNotDoIsRefusedByName(t *testing.T) {
 
 // Only the current context is used, so nothing else is judged.
 func TestWhatIsNotUsedIsNotRefused(t *testing.T) {
-	parsed, err := parseKubeconfig([]byte(kubeconfig(t, "https://a")), "")
+	parsed, err := parseKubeconfig([]byte(kubeconfigText(t, "https://a")), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestWhatIsNotUsedIsNotRefused(t *testing.T) {
 }
 
 func TestAProgramOfAForeignKubeconfigHasNoTerminal(t *testing.T) {
-	text := []byte(kubeconfig(t, "https://a", exec("no-such-program")))
+	text := []byte(kubeconfigText(t, "https://a", exec("no-such-program")))
 	config, _, err := fromText(text, "", terms{Allow: AllowExec})
 	if err != nil || config.ExecProvider.InteractiveMode != clientcmdapi.NeverExecInteractiveMode {
 		t.Errorf("%v %v", config, err)
@@ -101,7 +101,7 @@ func TestAProgramOfAForeignKubeconfigHasNoTerminal(t *testing.T) {
 }
 
 func TestABrokenKubeconfigIsNotQuoted(t *testing.T) {
-	whole := kubeconfig(t, "https://a")
+	whole := kubeconfigText(t, "https://a")
 	asJSON, err := json.Marshal(map[string]any{"kind": "Config", "users": canary})
 	if err != nil {
 		t.Fatal(err)
@@ -115,14 +115,14 @@ func TestABrokenKubeconfigIsNotQuoted(t *testing.T) {
 		"another context":  strings.Replace(whole, "current-context: a-context", "current-context: "+canary, 1),
 		"another cluster":  strings.Replace(whole, "cluster: a-cluster", "cluster: "+canary, 1),
 		"another user":     strings.Replace(whole, "user: a-user", "user: "+canary, 1),
-		"no server":        kubeconfig(t, ""),
-		"a wrong server":   kubeconfig(t, "https://"+canary+"%zz"),
-		"a server of none": kubeconfig(t, "ftp://"+canary),
-		"a password":       kubeconfig(t, "https://me:"+canary+"@a"),
-		"a wrong proxy":    kubeconfig(t, "https://a", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.ProxyURL = "ftp://me:" + canary + "@a" }),
-		"two credentials":  kubeconfig(t, "https://a", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.Username, u.Password = canary, canary }),
-		"no key":           kubeconfig(t, "https://a", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.ClientCertificateData = []byte(canary) }),
-		"an interactive program": kubeconfig(t, "https://a", exec("x"), func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+		"no server":        kubeconfigText(t, ""),
+		"a wrong server":   kubeconfigText(t, "https://"+canary+"%zz"),
+		"a server of none": kubeconfigText(t, "ftp://"+canary),
+		"a password":       kubeconfigText(t, "https://me:"+canary+"@a"),
+		"a wrong proxy":    kubeconfigText(t, "https://a", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.ProxyURL = "ftp://me:" + canary + "@a" }),
+		"two credentials":  kubeconfigText(t, "https://a", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.Username, u.Password = canary, canary }),
+		"no key":           kubeconfigText(t, "https://a", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.ClientCertificateData = []byte(canary) }),
+		"an interactive program": kubeconfigText(t, "https://a", exec("x"), func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 			u.Exec.InteractiveMode, u.Exec.APIVersion = canary, ""
 		}),
 	}
@@ -169,12 +169,12 @@ func TestAUserWithoutCredentialsIsRefusedHoweverTheServerOfTLSIsWritten(t *testi
 		u.Token, c.CertificateAuthorityData = "", []byte("ca")
 	}
 	for _, address := range []string{"https://a", "HTTPS://a", "a", "a:6443"} {
-		_, _, err := fromText([]byte(kubeconfig(t, address, anonymous)), "", terms{})
+		_, _, err := fromText([]byte(kubeconfigText(t, address, anonymous)), "", terms{})
 		if err == nil || !strings.Contains(err.Error(), "has no credentials") {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
-	if _, _, err := fromText([]byte(kubeconfig(t, "http://a", anonymous)), "", terms{}); err != nil {
+	if _, _, err := fromText([]byte(kubeconfigText(t, "http://a", anonymous)), "", terms{}); err != nil {
 		t.Error("without TLS no credentials are sent: ", err)
 	}
 }
@@ -187,7 +187,7 @@ func TestAVersionIsThatOfTheConfigurationAlone(t *testing.T) {
 		}
 		return version
 	}
-	text := kubeconfig(t, "https://a")
+	text := kubeconfigText(t, "https://a")
 	same := map[string]string{
 		"other names":     strings.NewReplacer("a-cluster", "b", "a-user", "c", "a-context", "d").Replace(text),
 		"another comment": "# " + canary + "\n" + text,
@@ -198,7 +198,7 @@ func TestAVersionIsThatOfTheConfigurationAlone(t *testing.T) {
 			t.Errorf("%s: another version", name)
 		}
 	}
-	for _, other := range []string{kubeconfig(t, "https://b"), kubeconfig(t, "https://a", token("other"))} {
+	for _, other := range []string{kubeconfigText(t, "https://b"), kubeconfigText(t, "https://a", token("other"))} {
 		if version(other) == version(text) {
 			t.Errorf("one version for two configurations: %s", other)
 		}

@@ -74,15 +74,15 @@ func (f *failing) because(why error) {
 // homes are sources of two clusters, x/a and x/b. gone is what names x/b.
 var homes = map[string]func(t *testing.T) (home *katestest.Fake, s fleet.Source, gone kates.Object){
 	"Secrets": func(t *testing.T) (*katestest.Fake, fleet.Source, kates.Object) {
-		b := secret("x", "b", plainLabel, map[string]string{"kubeconfig": kubeconfig(t, "https://127.0.0.1:2")})
-		home := newHome(t, b, secret("x", "a", plainLabel, map[string]string{"kubeconfig": kubeconfig(t, "https://127.0.0.1:1")}))
+		b := secret("x", "b", plainLabel, map[string]string{"kubeconfig": kubeconfigText(t, "https://127.0.0.1:2")})
+		home := newHome(t, b, secret("x", "a", plainLabel, map[string]string{"kubeconfig": kubeconfigText(t, "https://127.0.0.1:1")}))
 		return home, Secrets(home.Client, SecretOptions{Hosts: loopback}), b
 	},
 	"Flux": func(t *testing.T) (*katestest.Fake, fleet.Source, kates.Object) {
 		b := fluxObject("HelmRelease", "b", secretRef("b", ""))
 		home := newFlux(t, fluxObject("Kustomization", "a", secretRef("a", "")), b,
-			secret("x", "a", nil, map[string]string{"value": kubeconfig(t, "https://127.0.0.1:1")}),
-			secret("x", "b", nil, map[string]string{"value": kubeconfig(t, "https://127.0.0.1:2")}))
+			secret("x", "a", nil, map[string]string{"value": kubeconfigText(t, "https://127.0.0.1:1")}),
+			secret("x", "b", nil, map[string]string{"value": kubeconfigText(t, "https://127.0.0.1:2")}))
 		return home, Flux(home.Client, FluxOptions{Hosts: loopback}), b
 	},
 	"ClusterProfiles": func(t *testing.T) (*katestest.Fake, fleet.Source, kates.Object) {

@@ -37,7 +37,7 @@ func TestWhatWasHeldBackIsSaidWhenAKindThatWasRefusedIsServedNoMore(t *testing.T
 		server := katestest.NewServer(t, katestest.WithObjects(
 			releases, definition("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations"),
 			fluxObject("Kustomization", "a", secretRef("a", "")),
-			secret("x", "a", nil, map[string]string{"value": kubeconfig(t, "https://a")})))
+			secret("x", "a", nil, map[string]string{"value": kubeconfigText(t, "https://a")})))
 		faults := katestest.NewFaults(t, 1)
 		config := rest.CopyConfig(server.Config)
 		config.Wrap(faults.Wrap)

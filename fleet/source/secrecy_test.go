@@ -55,7 +55,7 @@ func TestNoCredentialIsInTheStatusOrTheLogOfAFleet(t *testing.T) {
 		}
 		home := newHome(t)
 		for name, edit := range credentials {
-			must(t, home.Client.Create(t.Context(), secret("x", name, plainLabel, map[string]string{"kubeconfig": kubeconfig(t, server, edit)}), nil))
+			must(t, home.Client.Create(t.Context(), secret("x", name, plainLabel, map[string]string{"kubeconfig": kubeconfigText(t, server, edit)}), nil))
 		}
 		must(t, home.Client.Create(t.Context(), secret("x", "text", plainLabel, map[string]string{"kubeconfig": canary}), nil))
 		var log lines

@@ -34,9 +34,9 @@ func must(t *testing.T, err error) {
 func TestSecretsWithAKubeconfigAreClusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		home := newHome(t,
-			secret("x", "a", plainLabel, map[string]string{"kubeconfig": kubeconfig(t, "https://a"), "other": canary}),
-			secret("x", "b", map[string]string{"tier": "prod"}, map[string]string{"kubeconfig": kubeconfig(t, "https://b")}),
-			secret("y", "c", plainLabel, map[string]string{"value": kubeconfig(t, "https://c")}))
+			secret("x", "a", plainLabel, map[string]string{"kubeconfig": kubeconfigText(t, "https://a"), "other": canary}),
+			secret("x", "b", map[string]string{"tier": "prod"}, map[string]string{"kubeconfig": kubeconfigText(t, "https://b")}),
+			secret("y", "c", plainLabel, map[string]string{"value": kubeconfigText(t, "https://c")}))
 		r := run(t, Secrets(home.Client, SecretOptions{}))
 		other := run(t, Secrets(home.Client, SecretOptions{LabelSelector: "tier=prod", Namespaces: []string{"x"}, Key: "kubeconfig",
 			Name: func(s *kates.Secret) string { return strings.TrimPrefix(s.Name, "b") }}))
@@ -50,7 +50,7 @@ func TestSecretsWithAKubeconfigAreClusters(t *testing.T) {
 		if err := r.member(t, "y/c").Err.Error(); !strings.Contains(err, "Secret y/c") || !strings.Contains(err, `"kubeconfig"`) {
 			t.Error(err)
 		}
-		must(t, home.Client.Update(t.Context(), secret("x", "a", plainLabel, map[string]string{"kubeconfig": kubeconfig(t, "https://a", token("new"))}), nil))
+		must(t, home.Client.Update(t.Context(), secret("x", "a", plainLabel, map[string]string{"kubeconfig": kubeconfigText(t, "https://a", token("new"))}), nil))
 		must(t, home.Client.Create(t.Context(), secret("z", "d", plainLabel, map[string]string{"kubeconfig": canary}), nil))
 		must(t, home.Client.Delete(t.Context(), secret("y", "c", nil, nil), nil))
 		synctest.Wait()
@@ -64,7 +64,7 @@ func TestSecretsWithAKubeconfigAreClusters(t *testing.T) {
 func TestClusterAPIsKubeconfigsAreClusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := func(cluster, suffix string) *kates.Secret {
-			s := secret("x", cluster+suffix, map[string]string{clusterAPILabel: cluster}, map[string]string{"value": kubeconfig(t, "https://"+cluster), "key": canary})
+			s := secret("x", cluster+suffix, map[string]string{clusterAPILabel: cluster}, map[string]string{"value": kubeconfigText(t, "https://"+cluster), "key": canary})
 			s.Type = clusterAPIType
 			return s
 		}
@@ -161,7 +161,7 @@ func TestOfTwoSecretsForOneClusterTheOlderCounts(t *testing.T) {
 }
 
 func TestASecretThatIsBeingDeletedIsNoCluster(t *testing.T) {
-	s := secret("x", "a", plainLabel, map[string]string{"kubeconfig": kubeconfig(t, "https://a")})
+	s := secret("x", "a", plainLabel, map[string]string{"kubeconfig": kubeconfigText(t, "https://a")})
 	made, err := newSecrets(&kates.Client{}, SecretOptions{})
 	must(t, err)
 	if got := list(made.members([]*kates.Secret{s})); len(got) != 1 {

@@ -22,7 +22,7 @@ var loopback = []string{"127.0.0.0/8"}
 const canary = "c4n4ry"
 
 // kubeconfig returns the text of a kubeconfig with one context.
-func kubeconfig(t testing.TB, server string, edit ...func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)) string {
+func kubeconfigText(t testing.TB, server string, edit ...func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
 	cluster, user := clientcmdapi.NewCluster(), clientcmdapi.NewAuthInfo()

@@ -154,3 +154,14 @@ type plainError struct {
 
 func (p *plainError) Error() string { return p.text }
 func (p *plainError) Unwrap() error { return p.err }
+
+// mostText is how much of a server's text is in an error.
+const mostText = 1024
+
+// Clip shortens a text of a server: errors stay in memory, and go to logs.
+func Clip(text string) string {
+	if len(text) > mostText {
+		return text[:mostText] + "…"
+	}
+	return text
+}

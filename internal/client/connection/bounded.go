@@ -1,4 +1,4 @@
-package wire
+package connection
 
 import (
 	"errors"
@@ -52,7 +52,7 @@ func (t *bounded) of(r *http.Request, status int) int64 {
 	switch verb := p.Verb(r.Method, r.URL.Query()); {
 	case p.Sort == apipath.General:
 		return t.General
-	case verb == "watch", p.Subresource == "log" && p.Resource == pods.GroupVersionResource.Resource && p.Group == "":
+	case verb == "watch", p.Subresource == "log" && p.Resource == "pods" && p.Group == "":
 		return 0
 	case verb == "list":
 		return t.List

@@ -1,6 +1,7 @@
-package wire
+package connection
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -8,6 +9,9 @@ import (
 	"os"
 	"strings"
 
+	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -38,7 +42,7 @@ type Connection struct {
 type purpose int
 
 const (
-	plain    purpose = iota // untyped objects
+	untyped  purpose = iota // untyped objects
 	metadata                // metadata alone
 	leases                  // untyped objects, without a rate limit: a late renewal loses a lease
 	kinds                   // discovery
@@ -62,8 +66,8 @@ func Connect(config *rest.Config) (*Connection, error) {
 	unlimited := rest.CopyConfig(config)
 	unlimited.QPS, unlimited.RateLimiter = -1, nil
 	for is, client := range map[purpose]func() (rest.Interface, error){
-		plain:    func() (rest.Interface, error) { return untypedClient(config, c.http) },
-		metadata: func() (rest.Interface, error) { return MetadataClient(config, c.http) },
+		untyped:  func() (rest.Interface, error) { return untypedClient(config, c.http) },
+		metadata: func() (rest.Interface, error) { return metadataClient(config, c.http) },
 		leases:   func() (rest.Interface, error) { return untypedClient(unlimited, c.http) },
 		kinds:    func() (rest.Interface, error) { return discoveryClient(config, c.http) },
 	} {
@@ -109,6 +113,17 @@ func untypedClient(config *rest.Config, hc *http.Client) (rest.Interface, error)
 	return rest.UnversionedRESTClientForConfigAndClient(config, hc)
 }
 
+// metadataClient prefers protobuf. Its codecs know PartialObjectMetadata and the list of these.
+func metadataClient(config *rest.Config, hc *http.Client) (rest.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.NegotiatedSerializer = discreet{metainternalversionscheme.Codecs.WithoutConversion()}
+	config.GroupVersion = &schema.GroupVersion{}
+	config.UserAgent = cmp.Or(config.UserAgent, rest.DefaultKubernetesUserAgent())
+	return rest.RESTClientForConfigAndClient(config, hc)
+}
+
 func discoveryClient(config *rest.Config, hc *http.Client) (rest.Interface, error) {
 	d, err := discovery.NewDiscoveryClientForConfigAndClient(config, hc)
 	if err != nil {
@@ -118,7 +133,7 @@ func discoveryClient(config *rest.Config, hc *http.Client) (rest.Interface, erro
 }
 
 // Dynamic returns a dynamic client that sends over this connection.
-func (c *Connection) Dynamic() dynamic.Interface { return dynamic.New(c.clients[plain]) }
+func (c *Connection) Dynamic() dynamic.Interface { return dynamic.New(c.clients[untyped]) }
 
 // Close closes all connections that no request uses, and waits.
 func (c *Connection) Close() { c.open.Close(c.closeIdle) }

@@ -1,4 +1,4 @@
-package wire
+package connection
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+
+	"github.com/kates-go/kates/internal/base/plain"
 )
 
 // A group version may cost a request, and a resource about a kilobyte of memory, so they are
@@ -115,7 +117,7 @@ func (b *bill) count(groups *metav1.APIGroupList) error {
 	for i := range groups.Groups {
 		if n += 1 + len(groups.Groups[i].Versions); n > most {
 			return fmt.Errorf("%w: discovery has more than %d groups and versions in all; %q is the first one past that",
-				errLongAnswer, most, clip(groups.Groups[i].Name))
+				errLongAnswer, most, plain.Clip(groups.Groups[i].Name))
 		}
 	}
 	return nil

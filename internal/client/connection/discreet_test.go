@@ -1,4 +1,4 @@
-package wire
+package connection
 
 import (
 	"io"
@@ -21,7 +21,7 @@ func TestNoClientQuotesAnAnswerThatItCannotDecode(t *testing.T) {
 	}))
 	defer server.Close()
 	for name, client := range map[string]func(*rest.Config, *http.Client) (rest.Interface, error){
-		"untyped": untypedClient, "metadata": MetadataClient,
+		"untyped": untypedClient, "metadata": metadataClient,
 	} {
 		c, err := client(&rest.Config{Host: server.URL}, server.Client())
 		require.NoError(t, err, name)

@@ -1,4 +1,4 @@
-package wire
+package connection
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/kates-go/kates/internal/base/lockorder"
-	"github.com/kates-go/kates/internal/client/wire/ordered"
 )
 
 // Link is a client's way to its cluster: the connection in use, which [Link.Exchange] replaces.
@@ -79,13 +78,14 @@ func (l *Link) Close() {
 	}
 }
 
-// Server returns what sends requests over the link. The caller fills in its settings.
-func (l *Link) Server() *Server {
-	return &Server{Plain: &linked{l, plain}, Metadata: &linked{l, metadata}, Helpers: new(ordered.Pool)}
-}
+// Plain returns a REST client for untyped objects.
+func (l *Link) Plain() rest.Interface { return &linked{l, untyped} }
+
+// Metadata returns a REST client for metadata alone.
+func (l *Link) Metadata() rest.Interface { return &linked{l, metadata} }
 
 // Dynamic returns a dynamic client.
-func (l *Link) Dynamic() dynamic.Interface { return dynamic.New(&linked{l, plain}) }
+func (l *Link) Dynamic() dynamic.Interface { return dynamic.New(&linked{l, untyped}) }
 
 // Leases returns a dynamic client without a rate limit.
 func (l *Link) Leases() dynamic.Interface { return dynamic.New(&linked{l, leases}) }
@@ -112,9 +112,9 @@ func (l *linked) Get() *rest.Request                      { return l.now().Get()
 func (l *linked) Delete() *rest.Request                   { return l.now().Delete() }
 func (l *linked) APIVersion() schema.GroupVersion         { return l.now().APIVersion() }
 
-// over returns the client for a request with a context: that of the connection which the context
+// For returns the client for a request with a context: that of the connection which the context
 // names, see [Over], or else the client itself.
-func over(ctx context.Context, client rest.Interface) rest.Interface {
+func For(ctx context.Context, client rest.Interface) rest.Interface {
 	l, ok := client.(*linked)
 	if !ok {
 		return client

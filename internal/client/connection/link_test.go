@@ -1,4 +1,4 @@
-package wire
+package connection
 
 import (
 	"context"
@@ -83,7 +83,7 @@ func TestG11AFormerConnectionIsClosedAfterItsLastRequest(t *testing.T) {
 		former, old := p.piped(t, nil)
 		link := NewLink(former)
 		go func() { say <- "before" }()
-		body, err := link.Now().clients[plain].Get().AbsPath("/").Stream(t.Context())
+		body, err := link.Now().clients[untyped].Get().AbsPath("/").Stream(t.Context())
 		require.NoError(t, err)
 		read := func() string {
 			text := make([]byte, 10)
@@ -106,7 +106,7 @@ func TestG11AFormerConnectionIsClosedAfterItsLastRequest(t *testing.T) {
 		assert.Zero(t, old.Load())
 		assert.Empty(t, link.former)
 
-		_, err = link.Now().clients[plain].Get().AbsPath("/").DoRaw(t.Context())
+		_, err = link.Now().clients[untyped].Get().AbsPath("/").DoRaw(t.Context())
 		require.NoError(t, err)
 		assert.EqualValues(t, 1, open.Load())
 		link.Close()
@@ -150,7 +150,7 @@ func TestG11TheConnectionsBeneathAWrapperAreClosedAtOnceAndNothingIsLogged(t *te
 				go func() { _ = server.Serve(p) }()
 				defer func() { assert.NoError(t, server.Close()) }()
 				c, open := p.piped(t, wrap)
-				_, _ = c.clients[plain].Get().AbsPath("/").DoRaw(t.Context())
+				_, _ = c.clients[untyped].Get().AbsPath("/").DoRaw(t.Context())
 				assert.Equal(t, int64(1), open.Load())
 				began := time.Now()
 				c.Close()

@@ -1,4 +1,6 @@
-package wire
+// Package kubeconfig reads the configuration of a client by kubectl's rules: flags, environment,
+// files, and the credentials of a pod.
+package kubeconfig
 
 import (
 	"errors"
@@ -46,7 +48,7 @@ func BindFlags(flags *pflag.FlagSet) func() (*rest.Config, string, error) {
 		if overrides.AuthInfo.ImpersonateUserExtra, err = userExtras(*extras); err != nil {
 			return nil, "", fmt.Errorf("load the client configuration: %w", err)
 		}
-		return LoadConfig(kubeconfig, overrides)
+		return Load(kubeconfig, overrides)
 	}
 }
 
@@ -65,10 +67,10 @@ func userExtras(flags []string) (extras map[string][]string, err error) {
 	return extras, nil
 }
 
-// LoadConfig reads the configuration and the default namespace, from one file if it is named. It
+// Load reads the configuration and the default namespace, from one file if it is named. It
 // follows kubectl's rules, but tells apart what clientcmd reports as "no configuration has been
 // provided".
-func LoadConfig(kubeconfig string, overrides *clientcmd.ConfigOverrides) (*rest.Config, string, error) {
+func Load(kubeconfig string, overrides *clientcmd.ConfigOverrides) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.WarnIfAllMissing = false // it is an error of ours, or in-cluster
 	if kubeconfig != "" {
@@ -104,16 +106,16 @@ func LoadConfig(kubeconfig string, overrides *clientcmd.ConfigOverrides) (*rest.
 func notLoaded(rules *clientcmd.ClientConfigLoadingRules, err error) error {
 	for _, file := range rules.GetLoadingPrecedence() {
 		text, _ := os.ReadFile(file)
-		if misfit := KubeconfigMisfit(text); misfit != "" {
+		if misfit := Misfit(text); misfit != "" {
 			return fmt.Errorf("load kubeconfig from %s: %s", file, misfit)
 		}
 	}
 	return fmt.Errorf("load kubeconfig: %w", err)
 }
 
-// KubeconfigMisfit says which value of a kubeconfig is of a wrong form, such as a token that is a
+// Misfit says which value of a kubeconfig is of a wrong form, such as a token that is a
 // number. It is empty if there is none, and quotes no value.
-func KubeconfigMisfit(text []byte) string {
+func Misfit(text []byte) string {
 	var content any
 	if yaml.Unmarshal(text, &content) != nil {
 		return ""

@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/internal/client/connection"
 	"github.com/kates-go/kates/internal/client/core"
 	"github.com/kates-go/kates/internal/client/podlogs"
-	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/internal/loops/lease"
 )
@@ -29,7 +29,7 @@ type Client struct {
 	// Hang is how long a step may take before the client is unhealthy.
 	Hang time.Duration
 	// Link is nil for a client which has only a dynamic.Interface, and so are the next two.
-	Link      *wire.Link
+	Link      *connection.Link
 	Logs      podlogs.Source
 	Configure func(*rest.Config) *rest.Config // what the client's options make of a configuration
 
@@ -48,7 +48,7 @@ type Leases struct {
 }
 
 // New returns a client that has a connection, or none: then the link is nil.
-func New(link *wire.Link) *Client {
+func New(link *connection.Link) *Client {
 	return &Client{Link: link, reconnecting: make(chan struct{}, 1)}
 }
 

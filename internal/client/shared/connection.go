@@ -18,8 +18,9 @@ import (
 
 	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/client/apipath"
+	"github.com/kates-go/kates/internal/client/connection"
+	"github.com/kates-go/kates/internal/client/kubeconfig"
 	"github.com/kates-go/kates/internal/client/reach"
-	"github.com/kates-go/kates/internal/client/wire"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/loops/fence"
@@ -52,13 +53,13 @@ func (c *Client) reconnect(ctx context.Context, config *rest.Config) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	next, err := wire.Connect(c.Configure(config))
+	next, err := connection.Connect(c.Configure(config))
 	if err != nil {
 		return err
 	}
 	uid, err := c.sameCluster(ctx, next)
 	if err == nil {
-		err = c.Streams.Move(wire.Over(ctx, next), streamset.Exchange{
+		err = c.Streams.Move(connection.Over(ctx, next), streamset.Exchange{
 			Do:        func() { link.Exchange(next) },
 			Elsewhere: next.Server != link.Now().Server,
 			Unlike:    next.Reach != link.Now().Reach,
@@ -83,7 +84,7 @@ const sameClusterTimeout = 30 * time.Second
 
 // sameCluster is an error if another connection is to another cluster, or if nobody can tell. It
 // returns the UID that the other connection tells, "" if that is refused.
-func (c *Client) sameCluster(ctx context.Context, next *wire.Connection) (types.UID, error) {
+func (c *Client) sameCluster(ctx context.Context, next *connection.Connection) (types.UID, error) {
 	ctx, cancel := context.WithTimeout(ctx, sameClusterTimeout)
 	defer cancel()
 	uid, err := clusterUID(ctx, next.Dynamic())
@@ -145,10 +146,10 @@ func clusterUID(ctx context.Context, over dynamic.Interface) (types.UID, error) 
 type Config struct {
 	QPS        float32 // 0: that of the configuration; less: no limit
 	Burst      int
-	Compressed bool           // answers may be
-	Warnings   *wire.Warnings // of the server
-	Bounds     wire.Bounds    // of its answers
-	Request    wire.Observe   // nil: nobody is told of requests
+	Compressed bool                 // answers may be
+	Warnings   *connection.Warnings // of the server
+	Bounds     connection.Bounds    // of its answers
+	Request    connection.Observe   // nil: nobody is told of requests
 }
 
 // Of returns the configuration of all connections: a copy of the caller's, with what the options
@@ -173,9 +174,9 @@ func (s *Config) Of(config *rest.Config) *rest.Config {
 	}
 	cfg.DisableCompression = cfg.DisableCompression || !s.Compressed
 	if s.Request != nil {
-		cfg.WrapTransport = transport.Wrappers(cfg.WrapTransport, wire.Observed(cfg, s.Request))
+		cfg.WrapTransport = transport.Wrappers(cfg.WrapTransport, connection.Observed(cfg, s.Request))
 	}
-	wire.RereadToken(cfg)
+	kubeconfig.RereadToken(cfg)
 	bounds := s.Bounds
 	bounds.Base = apipath.Base(cfg)
 	// The fence is innermost, the bounds count what all others make of an answer.

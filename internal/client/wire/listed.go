@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/engine/source"
 	objects "github.com/kates-go/kates/internal/object"
@@ -41,7 +42,7 @@ func (e *kindError) Is(target error) bool {
 }
 
 func named(k schema.GroupVersionKind) string {
-	return clip(fmt.Sprintf("%s (%s)", k.Kind, k.GroupVersion()))
+	return plain.Clip(fmt.Sprintf("%s (%s)", k.Kind, k.GroupVersion()))
 }
 
 // lists judges what a kind's lists say of themselves. They are named after the kind. A custom kind

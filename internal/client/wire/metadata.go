@@ -5,17 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"reflect"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/client/wire/frames"
@@ -40,18 +37,6 @@ func (s *metadataSource) Within(namespace string) source.Source {
 	one := &metadataSource{rest: s.rest.within(namespace), whole: s.whole.within(namespace), parts: s.parts}
 	one.refused.Store(s.refused.Load())
 	return one
-}
-
-// MetadataClient makes the client for [Server].Metadata. It prefers protobuf, and its codecs know
-// PartialObjectMetadata and the list of these.
-func MetadataClient(config *rest.Config, hc *http.Client) (rest.Interface, error) {
-	config = rest.CopyConfig(config)
-	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	config.ContentType = runtime.ContentTypeProtobuf
-	config.NegotiatedSerializer = discreet{metainternalversionscheme.Codecs.WithoutConversion()}
-	config.GroupVersion = &schema.GroupVersion{}
-	config.UserAgent = cmp.Or(config.UserAgent, rest.DefaultKubernetesUserAgent())
-	return rest.RESTClientForConfigAndClient(config, hc)
 }
 
 // Whole objects are not accepted, so that a server that cannot shorten them says so.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
+	"github.com/kates-go/kates/internal/client/connection"
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/client/wire/ordered"
 	"github.com/kates-go/kates/internal/client/wire/tree"
@@ -60,7 +61,7 @@ var (
 
 // get is a request with list options.
 func (s *restSource) get(ctx context.Context, o metav1.ListOptions) *rest.Request {
-	return over(ctx, s.client).Get().AbsPath(path(s.resource, s.namespace)...).
+	return connection.For(ctx, s.client).Get().AbsPath(path(s.resource, s.namespace)...).
 		SpecificallyVersionedParams(&o, optionsCodec, optionsVersion).MaxRetries(0)
 }
 

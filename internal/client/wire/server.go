@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/internal/base/jsonform"
+	"github.com/kates-go/kates/internal/client/connection"
 	"github.com/kates-go/kates/internal/client/wire/ordered"
 	"github.com/kates-go/kates/internal/client/wire/tree"
 	"github.com/kates-go/kates/internal/engine/source"
@@ -38,6 +39,11 @@ type Server struct {
 	MaxObjectBytes int64
 	// Helpers decode the items of lists side by side. Nil: each is decoded where it is read.
 	Helpers *ordered.Pool
+}
+
+// NewServer returns what sends requests over a link. The caller fills in its settings.
+func NewServer(l *connection.Link) *Server {
+	return &Server{Plain: l.Plain(), Metadata: l.Metadata(), Helpers: new(ordered.Pool)}
 }
 
 // Source lists and watches a resource. A Go type that the scheme does not know is whole objects.

@@ -13,6 +13,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/client/wire/frames"
 	"github.com/kates-go/kates/internal/engine/source"
 	objects "github.com/kates-go/kates/internal/object"
@@ -123,7 +124,7 @@ func (decode objectDecoder) event(e frames.Event) (watch.Event, error) {
 	case watch.Error:
 		o, err = failure(e)
 	default:
-		return watch.Event{}, fmt.Errorf("an event of the unknown type %q", clip(string(e.Type)))
+		return watch.Event{}, fmt.Errorf("an event of the unknown type %q", plain.Clip(string(e.Type)))
 	}
 	if err != nil {
 		return watch.Event{}, fmt.Errorf("%s event: %w", e.Type, err)
@@ -143,7 +144,7 @@ func failure(e frames.Event) (runtime.Object, error) {
 	s := &metav1.Status{}
 	err := decodeInto(s, e.Object, e.Encoding)
 	if k := cmp.Or(e.Kind, s.Kind); k != "" && k != "Status" {
-		return nil, fmt.Errorf("its object is a %s, and no Status", clip(k))
+		return nil, fmt.Errorf("its object is a %s, and no Status", plain.Clip(k))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("its object is no Status: %w", err)
@@ -151,8 +152,8 @@ func failure(e frames.Event) (runtime.Object, error) {
 	if s.Status == metav1.StatusSuccess || s.Status == "" && s.Code == 0 && s.Reason == "" {
 		return nil, errors.New("its object is no Status of a failure")
 	}
-	if s.Message = clip(s.Message); s.Message == "" {
-		s.Message = fmt.Sprintf("an error without a message, of code %d and reason %q", s.Code, clip(string(s.Reason)))
+	if s.Message = plain.Clip(s.Message); s.Message == "" {
+		s.Message = fmt.Sprintf("an error without a message, of code %d and reason %q", s.Code, plain.Clip(string(s.Reason)))
 	}
 	return s, nil
 }
@@ -176,15 +177,4 @@ func ofKind(r objects.Resource, is schema.GroupVersionKind) error {
 		return nil
 	}
 	return &kindError{what: anObject, got: is, want: r.Kind}
-}
-
-// mostText is how much of a text by the server is in an error.
-const mostText = 1024
-
-// clip shortens a text by the server: errors stay in memory, and go to logs.
-func clip(text string) string {
-	if len(text) > mostText {
-		return text[:mostText] + "…"
-	}
-	return text
 }

@@ -53,7 +53,7 @@ var writes = []mutant{
 	},
 	{
 		name: "client-go sends writes again", says: "a write whose outcome is unknown is an error, and no write is sent again by the client",
-		in: "wire.Connect", caught: "TestG4NoWriteIsStoredTwiceAndTheWatchTellsWhatBecameOfIt",
+		in: "connection.Connect", caught: "TestG4NoWriteIsStoredTwiceAndTheWatchTellsWhatBecameOfIt",
 		old: `config.WrapTransport = transport.Wrappers(config.WrapTransport, Once)`,
 		new: `_ = transport.Wrappers`,
 	},
