@@ -60,12 +60,16 @@ func Succeed(former, next Running, first Batch) (q Running, took bool) {
 	}
 	now := &source{next, s.reading}
 	s.of.Store(now)
-	if first.OK() {
-		first.ComesAfter(former, next)
-		first.Breaks |= s.first.Breaks // the reader has not taken that
-		s.first = first
+	if !first.OK() { // there was no snapshot: the names in its objects have yet to be read
+		for _, n := range s.to {
+			n.to.known.Store(false)
+		}
+		return now, false
 	}
-	return now, first.OK()
+	first.ComesAfter(former, next)
+	first.Breaks |= s.first.Breaks // the reader has not taken that
+	s.first = first
+	return now, true
 }
 
 // References are the connections between queries: the objects of some name those of others.

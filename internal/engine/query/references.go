@@ -280,7 +280,12 @@ func (r *references) know() {
 		return
 	}
 	wide := r.isWide()
-	r.known.Store(!slices.ContainsFunc(r.from, func(s *reading) bool { return !s.readFor(r, wide) && s.of.Load().Phase() != Empty }))
+	all := func() bool {
+		return !slices.ContainsFunc(r.from, func(s *reading) bool { return !s.readFor(r, wide) && s.of.Load().Phase() != Empty })
+	}
+	if r.known.Store(all()); !all() { // another query has taken the place of one meanwhile
+		r.known.Store(false)
+	}
 }
 
 // patience returns how long an object may still wait for one that it names; 0 if it need not wait.

@@ -21,7 +21,7 @@ import (
 // absent. Meanwhile the reader has the old state, if there was one, and the objects that it names.
 // All other objects go on.
 //
-// All of it belongs to the reader's turn, but kept and held.
+// Only the goroutine that has the reader's turn uses the fields, but for the atomic ones.
 type source struct {
 	Running
 	*reading
@@ -36,9 +36,9 @@ type reading struct {
 	// those that wait for the objects that they name.
 	released map[object.Key]nameable
 	waiting  held
-	taken    bool   // the names in all objects have been read
-	absent   bool   // the query is optional, and its kind is gone
-	breaks   Breaks // of the batches of waiting objects
+	readAll  atomic.Pointer[source] // the query in all of whose objects the names have been read
+	absent   bool                   // the query is optional, and its kind is gone
+	breaks   Breaks                 // of the batches of waiting objects
 	// first is the first batch of a query that takes the place of another one, and next what Follow
 	// has taken in advance.
 	first, next Batch
@@ -130,6 +130,9 @@ func (s *source) read(present bool) bool {
 		b = s.Running.Take(present)
 	}
 	s.next = s.next.then(s.hold(b, news))
+	if b.OK() {
+		s.readAll.Store(s)
+	}
 	s.pending.any.Store(s.next.OK())
 	if b.Breaks.Has(Anew) {
 		s.forgetComing(nil) // they have come
@@ -146,7 +149,7 @@ func (s *reading) releasedOf(key object.Key) (object.Object, bool) {
 // hold holds objects back until it is known whether the objects that they name exist.
 func (s *reading) hold(b Batch, news bool) Batch {
 	if b.OK() {
-		s.taken, s.absent = true, b.Absent
+		s.absent = b.Absent
 	}
 	there := make(map[object.Key]bool, len(b.Changes))
 	for _, c := range b.Changes {
@@ -238,7 +241,7 @@ func (s *reading) count(w nameable, by int) {
 // readFor reports whether the names of r's objects have been read, with the present scope of its
 // kind.
 func (s *reading) readFor(r *references, wide bool) bool {
-	return s.taken && !slices.ContainsFunc(s.to, func(n naming) bool { return n.to == r && n.wide != wide })
+	return s.readAll.Load() == s.of.Load() && !slices.ContainsFunc(s.to, func(n naming) bool { return n.to == r && n.wide != wide })
 }
 
 // rescope reads all names again if a named kind turns out to have another scope. The scope of a
