@@ -197,6 +197,35 @@ func TestCallsForAClusterThatLeftEndAtOnceWhenAnotherTakesItsName(t *testing.T) 
 	})
 }
 
+// A cluster that comes back shuts nothing down: no shutdown timeout begins.
+func TestASlowCallForAClusterThatLeftDoesNotEndTheRunWhenTheClusterComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, Options{})
+		client := newCluster(t, "1", configMap("x")).Client
+		_ = f.Set(Member{Name: "a", Client: client})
+		var last atomic.Bool
+		end := runEach(t, f, func(_ context.Context, _ Key, snap *perName) error {
+			if len(snap.Maps) == 0 {
+				time.Sleep(time.Hour) // it does not look at its context
+			}
+			last.Store(len(snap.Maps) > 0)
+			return nil
+		}, kates.WithShutdownTimeout(time.Second))
+		atRest()
+		f.Remove("a")
+		synctest.Wait()
+		_ = f.Set(Member{Name: "a", Client: client})
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if !last.Load() {
+			t.Error("the last call had an empty snapshot, or there was none")
+		}
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestACallForAClusterThatLeftIsAmongTheCallsOfTheFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, Options{})

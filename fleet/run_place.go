@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/kates-go/kates/internal/loops/attempts"
@@ -49,7 +50,8 @@ func (p *place) turnTo(ctx context.Context, w work) {
 	}
 	p.end()
 	before, done := p.done, make(chan struct{})
-	ctx, end := context.WithCancelCause(ctx)
+	run := ctx
+	ctx, end := context.WithCancelCause(run)
 	p.now, p.done, p.end, p.phase = w, done, func() { end(errOtherWork) }, ""
 	p.of.running.Go(func() {
 		defer func() {
@@ -57,7 +59,7 @@ func (p *place) turnTo(ctx context.Context, w work) {
 			poke(p.of.idle)
 		}()
 		<-before
-		p.do(ctx, w)
+		p.do(run, ctx, w)
 	})
 }
 
@@ -83,13 +85,14 @@ func (p *place) over() bool {
 	}
 }
 
-func (p *place) do(ctx context.Context, w work) {
+// do does a piece of work until ctx ends, which ends with the run.
+func (p *place) do(run, ctx context.Context, w work) {
 	switch {
 	case ctx.Err() != nil:
 	case w.cluster != nil:
 		p.serve(ctx, w.cluster)
 	case w.gone:
-		p.farewell(ctx)
+		p.farewell(run, ctx)
 	}
 }
 
@@ -171,7 +174,8 @@ var errOtherWork = errors.New("the place has other work to do")
 // farewell calls for each key that there may be output of, until it has returned no error. The
 // contexts of these calls end when the place has other work to do. When the run ends, these calls
 // have the grace of all calls.
-func (p *place) farewell(ctx context.Context) {
+func (p *place) farewell(run, ctx context.Context) {
+	var running atomic.Int64
 	here, leave := context.WithCancel(p.of.lease)
 	defer leave()
 	defer context.AfterFunc(ctx, func() {
@@ -179,7 +183,10 @@ func (p *place) farewell(ctx context.Context) {
 			leave()
 		}
 	})()
-	calls, stop := p.of.grace.Extend(ctx, here)
+	calls, stop := p.of.grace.Extend(run, here, func() bool { return running.Load() > 0 })
+	if p.of.grace == nil {
+		calls = ctx
+	}
 	defer func() {
 		if err := stop(); err != nil {
 			p.of.fail(err)
@@ -193,7 +200,7 @@ func (p *place) farewell(ctx context.Context) {
 		for j := i; j < len(keys); j += workers {
 			mine = append(mine, p.owed(keys[j]))
 		}
-		go attempts.Send(ends, func() error { return p.tell(ctx, calls, mine) })
+		go attempts.Send(ends, func() error { return p.tell(ctx, calls, &running, mine) })
 	}
 	for range workers {
 		if err := <-ends; err != nil {
@@ -218,16 +225,20 @@ func (p *place) owed(key string) *owed {
 	return &owed{key: key, tries: tries}
 }
 
-// tell tells keys that they are gone, in turn, until ctx ends. Calls have a context of their own.
-// An error ends the run.
-func (p *place) tell(ctx, calls context.Context, left []*owed) error {
+// tell tells keys that they are gone, in turn, until ctx ends. Calls have a context of their own,
+// and are counted while they run. An error ends the run.
+func (p *place) tell(ctx, calls context.Context, running *atomic.Int64, left []*owed) error {
 	for len(left) > 0 {
 		o := slices.MinFunc(left, func(a, b *owed) int { return a.due.Compare(b.due) })
 		keyed.Pause(ctx, time.Until(o.due), nil)
 		if ctx.Err() != nil {
 			return nil
 		}
-		outcome, err := o.tries.Call(calls, o.due, func(ctx context.Context) error { return p.of.farewell(ctx, Key{p.name, o.key}) })
+		outcome, err := o.tries.Call(calls, o.due, func(ctx context.Context) error {
+			running.Add(1)
+			defer running.Add(-1)
+			return p.of.farewell(ctx, Key{p.name, o.key})
+		})
 		switch {
 		case outcome.Final:
 			return err

@@ -1,6 +1,7 @@
 package keyed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,15 +117,16 @@ func (g *Grace) second() error { return fmt.Errorf("%w by a second signal", ErrA
 // Extend returns the context of a loop's calls. That context ends with the one named lease. When
 // ctx ends, the grace period begins, and the context ends after that period. With a nil Grace the
 // context is ctx. The caller calls stop when no call runs any more. stop returns [ErrAborted] if
-// calls were cut short because the period was over.
-func (g *Grace) Extend(ctx, lease context.Context) (calls context.Context, stop func() error) {
+// calls were cut short because the period was over. running says whether a call runs; any goroutine
+// may ask.
+func (g *Grace) Extend(ctx, lease context.Context, running func() bool) (calls context.Context, stop func() error) {
 	if g == nil {
 		return ctx, func() error { return nil }
 	}
 	calls, abort := context.WithCancelCause(lease)
 	ended, why := make(chan struct{}), make(chan error, 1)
 	go func() {
-		why <- g.await(ctx, ended, abort)
+		why <- g.await(ctx, ended, running, abort)
 	}()
 	return calls, func() error {
 		close(ended)
@@ -134,7 +136,7 @@ func (g *Grace) Extend(ctx, lease context.Context) (calls context.Context, stop 
 }
 
 // await aborts calls when the grace is over, unless they have ended before.
-func (g *Grace) await(ctx context.Context, ended <-chan struct{}, abort context.CancelCauseFunc) (why error) {
+func (g *Grace) await(ctx context.Context, ended <-chan struct{}, running func() bool, abort context.CancelCauseFunc) (why error) {
 	aborted := g.Aborted
 	select {
 	case <-ctx.Done():
@@ -151,7 +153,10 @@ func (g *Grace) await(ctx context.Context, ended <-chan struct{}, abort context.
 	case <-aborted:
 		why = g.second()
 	}
-	abort(why)
+	if !running() { // nothing is cut short
+		why = nil
+	}
+	abort(cmp.Or(why, context.Canceled))
 	<-ended
 	return why
 }

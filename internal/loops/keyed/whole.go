@@ -3,6 +3,7 @@ package keyed
 import (
 	"cmp"
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/kates-go/kates/internal/loops/attempts"
@@ -25,7 +26,7 @@ type Snapshots[S any] interface {
 
 // Whole calls a function with the snapshots of one whole: with the first one, and then, whenever
 // something has changed, with the current one. [Whole.Run] is called once. The goroutine of Run
-// has all fields but triggered, to which triggers send.
+// alone uses the fields, but for running, and triggered, to which triggers send.
 type Whole[S any] struct {
 	Config
 	Snapshots Snapshots[S]
@@ -33,6 +34,7 @@ type Whole[S any] struct {
 	Grace     *Grace // nil: the contexts of calls end with that of Run
 
 	tries     Tries
+	running   atomic.Bool      // the function is called. Any goroutine may read it
 	triggered chan struct{}    // by another trigger
 	due       bool             // the function is to be called, though nothing may have changed
 	later     <-chan time.Time // the function has asked to be called then; nil: it has not
@@ -71,7 +73,7 @@ func (f followed[S]) Refresh(ctx context.Context) error {
 
 // lead is loop, with the grace that calls have at the end, as long as there is a lease.
 func (w *Whole[S]) lead(ctx, lease context.Context) (err error) {
-	calls, stop := w.Grace.Extend(ctx, lease)
+	calls, stop := w.Grace.Extend(ctx, lease, w.running.Load)
 	defer func() { // also if the function ends its goroutine
 		cut := stop()
 		if _, final := attempts.Final(err); !final {
@@ -112,6 +114,8 @@ func (w *Whole[S]) loop(ctx, calls context.Context) error {
 
 // try calls the function. If it failed, again is when to call it again. An error ends the run.
 func (w *Whole[S]) try(ctx context.Context, snap S) (again time.Duration, err error) {
+	w.running.Store(true)
+	defer w.running.Store(false)
 	o, end := w.tries.Call(ctx, time.Time{}, func(ctx context.Context) error { return w.Call(ctx, snap) })
 	if end != nil {
 		return 0, end

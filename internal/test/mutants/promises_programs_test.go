@@ -28,8 +28,8 @@ var loops = []mutant{
 	{
 		name: "a former leader has a grace period", says: "a call may finish within the shutdown timeout, but for that of a leader that has lost its lease",
 		in: "Whole.lead", caught: "TestALeaderThatLosesItsLeaseHasNoGrace",
-		old: `w.Grace.Extend(ctx, lease)`,
-		new: `w.Grace.Extend(ctx, context.WithoutCancel(lease))`,
+		old: `w.Grace.Extend(ctx, lease, w.running.Load)`,
+		new: `w.Grace.Extend(ctx, context.WithoutCancel(lease), w.running.Load)`,
 	},
 	{
 		name: "an error waits for a change", says: "a panic of a user's function is an error like any other",
