@@ -89,11 +89,15 @@ func (w *targetWorld) pick() fleet.Target {
 	return target
 }
 
-// choose lets owners want and drop targets. 40 owners have some 200 targets, and every other three
-// seconds a few named ones, for which narrower watches do.
+// manyThenFew is how often a goroutine chooses before owners want few targets, or many again.
+const manyThenFew = 300
+
+// choose lets owners want and drop targets. 40 owners have some 200 targets, and by turns a few
+// named ones, for which narrower watches do. choose goes on beyond the end of ctx until the owners
+// have had the many ones.
 func (w *targetWorld) choose(ctx context.Context) {
-	for began := time.Now(); ctx.Err() == nil; {
-		owner, most, few := fmt.Sprint("owner", rand.IntN(40)), 11, time.Since(began)/(3*time.Second)%2 == 1
+	for n := 0; ctx.Err() == nil || n < manyThenFew; n++ {
+		owner, most, few := fmt.Sprint("owner", rand.IntN(40)), 11, n/manyThenFew%2 == 1
 		if few {
 			most = 2
 		}
@@ -283,19 +287,29 @@ func TestTwoHundredTargetsOfTenKindsComeAndGo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), targetsFor(t))
 	defer cancel()
 	var running sync.WaitGroup
-	running.Go(func() { w.choose(ctx) })
-	running.Go(func() { w.choose(ctx) })
+	var choosing sync.WaitGroup
+	choosing.Go(func() { w.choose(ctx) })
+	choosing.Go(func() { w.choose(ctx) })
+	chosen := make(chan struct{})
+	go func() {
+		choosing.Wait()
+		close(chosen)
+	}()
 	for _, s := range w.sites {
 		running.Go(func() { w.write(ctx, s, s.client, 0) })
 		running.Go(func() { w.write(ctx, s, s.others, 3) })
 	}
 	most, targets := 0, 0
-	for ctx.Err() == nil {
+	for over := false; !over; {
 		targets = max(targets, len(w.known()))
 		for _, s := range w.sites {
 			most = max(most, len(s.client.Status().Queries))
 		}
-		pause(ctx, 50*time.Millisecond)
+		select {
+		case <-chosen:
+			over = true
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
 	running.Wait()
 	w.agree()

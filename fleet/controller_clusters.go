@@ -181,9 +181,10 @@ type pulled struct {
 	from  *homeCluster
 }
 
-// pull returns what belongs to a root now, by cluster, and the clusters that are missing. Other
-// roots to which changes belong that come to light are reconciled next.
-func (h *home) pull(ctx context.Context, key string, uid types.UID) (all map[string]pulled, missing []Missing, err error) {
+// pull returns what belongs to a root now, by cluster, and the clusters that are missing. The roots
+// to which new changes belong are reconciled next, but for the root of the key, if begins: its
+// reconcile has only begun, and sees these changes.
+func (h *home) pull(ctx context.Context, key string, uid types.UID, begins bool) (all map[string]pulled, missing []Missing, err error) {
 	v := h.view.Load()
 	all = make(map[string]pulled, len(v.clusters))
 	if !v.known {
@@ -193,7 +194,7 @@ func (h *home) pull(ctx context.Context, key string, uid types.UID) (all map[str
 		missing = append(missing, Missing{Cluster: s.name, Since: s.since, Err: cmp.Or(s.err, errNoClient)})
 	}
 	for name, c := range v.clusters {
-		value, err := c.pull(ctx, key, uid)
+		value, err := c.pull(ctx, key, uid, begins)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -249,8 +250,8 @@ func (c *homeCluster) attend(ctx context.Context) {
 	}
 }
 
-// take takes the changes, and has the roots reconciled to which they belong, but for the one of
-// the key: all roots, if there were no changes before. then is called with the index as it is now.
+// take takes the changes, and has the roots reconciled to which they belong, but for the root of
+// one key. The first changes have all roots reconciled. then is called with the index as it is now.
 func (c *homeCluster) take(ctx context.Context, but string, then func()) error {
 	keys, first, err := c.inTurn(ctx, then)
 	keys = slices.DeleteFunc(keys, func(key string) bool { return key == but })
@@ -297,9 +298,13 @@ func (c *homeCluster) takeIn(ctx context.Context) ([]string, error) {
 	return c.home.sort(c.index, into.Elem(), deltas), nil
 }
 
-// pull takes the changes, and returns what belongs to a root. Others are reconciled.
-func (c *homeCluster) pull(ctx context.Context, key string, uid types.UID) (value reflect.Value, err error) {
-	err = c.take(ctx, key, func() { value = c.home.collect(c.index, key, uid) })
+// pull takes the changes, and returns what belongs to a root, see [home.pull].
+func (c *homeCluster) pull(ctx context.Context, key string, uid types.UID, begins bool) (value reflect.Value, err error) {
+	but := ""
+	if begins {
+		but = key
+	}
+	err = c.take(ctx, but, func() { value = c.home.collect(c.index, key, uid) })
 	return value, err
 }
 

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"testing/synctest"
@@ -66,7 +67,7 @@ func TestAllRootsAreReconciledWhenAReconcileIsTheFirstToSeeAClusterComplete(t *t
 		h.view.Store(&view{clusters: map[string]*homeCluster{"a": c}, known: true})
 		time.Sleep(time.Second)
 		for range 2 {
-			shown, _, err := h.pull(t.Context(), "default/root", "1")
+			shown, _, err := h.pull(t.Context(), "default/root", "1", true)
 			if len(shown) != 1 || err != nil {
 				t.Errorf("shown: %v %v", shown, err)
 			}
@@ -77,10 +78,46 @@ func TestAllRootsAreReconciledWhenAReconcileIsTheFirstToSeeAClusterComplete(t *t
 	})
 }
 
+// A reconcile that takes changes once more has seen the state before them.
+func TestARootIsReconciledForAChangeThatItsReconcileIsTheFirstToTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, k := newFleet(t, Options{}), newCluster(t, "1")
+		_ = f.Set(Member{Name: "a", Client: k.Client})
+		synctest.Wait()
+		var keys []string
+		h := &home{
+			fleet: f, typ: reflect.TypeFor[placed](), moved: make(chan struct{}, 1),
+			trigger: func(all ...string) { keys = append(keys, all...) }, triggerAll: func() {},
+		}
+		if err := h.read([]kates.Query{bySetting}); err != nil {
+			t.Fatal(err)
+		}
+		c := newHomeCluster(h, f.Cluster("a"))
+		go c.part.run(t.Context(), h.typ, h.queries)
+		h.view.Store(&view{clusters: map[string]*homeCluster{"a": c}, known: true})
+		time.Sleep(time.Second)
+		for i, begins := range []bool{true, true, false} {
+			setting := configMap(fmt.Sprint("setting-", i))
+			setting.Labels = map[string]string{"of": "root"}
+			if err := k.Client.Create(t.Context(), setting, nil); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			shown, _, err := h.pull(t.Context(), "default/root", "1", begins)
+			if err != nil || len(shown["a"].value.Interface().(placed).Settings) != i+1 {
+				t.Errorf("shown: %v %v", shown, err)
+			}
+			if (len(keys) == 0) != begins {
+				t.Errorf("pull %d has had reconciled: %v", i, keys)
+			}
+		}
+	})
+}
+
 func TestAMissingClusterHasAReason(t *testing.T) {
 	h := &home{fleet: newFleet(t, Options{})}
 	h.view.Store(&view{known: true, lost: []seated{{name: "a"}}})
-	if _, missing, err := h.pull(t.Context(), "root", "1"); err != nil || len(missing) != 1 || missing[0].Err == nil {
+	if _, missing, err := h.pull(t.Context(), "root", "1", true); err != nil || len(missing) != 1 || missing[0].Err == nil {
 		t.Errorf("missing: %v %v", missing, err)
 	}
 }

@@ -150,10 +150,10 @@ func split(options []kates.RunOption, home, remote reflect.Type) (own []kates.Ru
 	return own, queries, nil
 }
 
-// pull takes what belongs to the root now.
+// pull takes what belongs to the root now. The first pull of a reconcile is its beginning.
 func (p *Parts[H, R]) pull(ctx context.Context) error {
 	var root kates.Object = p.info.Root
-	all, missing, err := p.home.pull(ctx, p.info.Key, root.GetUID())
+	all, missing, err := p.home.pull(ctx, p.info.Key, root.GetUID(), p.Clusters == nil)
 	if err != nil {
 		return err
 	}
