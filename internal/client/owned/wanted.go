@@ -49,7 +49,8 @@ func (a *call) applyAll(ctx context.Context) (untried int) {
 		var open []int // what may have to be applied
 		for ; from < to && ctx.Err() == nil; from++ {
 			w := a.wanted[from]
-			if known, ok := a.knownUnchanged(ctx, w); ok && !a.options.Asks {
+			known, ok := a.knownUnchanged(ctx, w)
+			if ok && !a.options.Asks && a.Streams.Await(ctx, w.Resource, w.Key, known.GetResourceVersion()) == nil {
 				ends[from].is(&a.result.Unchanged, w.Resource, known)
 				tried++
 			} else {

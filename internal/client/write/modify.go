@@ -150,6 +150,9 @@ func (c Writer) tryModify(ctx context.Context, m *modification, from base) (got 
 	case err != nil:
 		return nil, false, err
 	case change == nil && (read || !m.options.Asks):
+		if err := c.Await(ctx, m.op, m.object, from.object); err != nil {
+			return nil, false, err
+		}
 		return m.whole(before, after, from.object)
 	case change == nil, change.Unknown():
 		return c.tryModify(ctx, m, base{})

@@ -143,7 +143,12 @@ func (c Writer) Do(ctx context.Context, op Operation, o *core.Subject, w Options
 	switch {
 	case err != nil:
 		return nil, o.Failed(op, err)
-	case w.DryRun != nil || a.unrelated || a.Unsent:
+	case w.DryRun == nil && a.Unsent:
+		begun.Abandon()
+		if err := c.Await(ctx, op, o, a.Got); err != nil {
+			return nil, err
+		}
+	case w.DryRun != nil || a.unrelated:
 		begun.Abandon()
 	default:
 		if coherence.Comparable(a.Version) {
@@ -152,6 +157,16 @@ func (c Writer) Do(ctx context.Context, op Operation, o *core.Subject, w Options
 		c.commit(ctx, begun, o, a.Outcome)
 	}
 	return a.Got, nil
+}
+
+// Await waits until every stream shows an object as it was found, or newer. It is called where a
+// write sends nothing, since the object is as it is wanted: an own write of another goroutine may
+// have made it so, and may not have returned yet.
+func (c Writer) Await(ctx context.Context, op Operation, o *core.Subject, found objects.Object) error {
+	if err := c.Streams.Await(ctx, o.Resource, o.Key(), found.GetResourceVersion()); err != nil {
+		return o.Failed(op, err)
+	}
+	return nil
 }
 
 // request sends the request of a write, which is under way until it is committed or abandoned. On

@@ -39,11 +39,16 @@ type sharing struct {
 // they do: all of them at once, so that no turn has more of one query than of another. Objects
 // that leave by that are gone for the partitions. Who calls Share sees to it that no turn of such
 // a key is taken for one of a key that is gone.
-func (p *Partitions) Share(ctx context.Context, ranges shardrange.Ranges) error {
+func (p *Partitions) Share(ctx context.Context, ranges shardrange.Ranges) (err error) {
 	s := p.sharing
 	if s == nil {
 		return nil
 	}
+	defer func() {
+		if err != nil {
+			p.scheduler.agenda.notify() // a worker may wait for a signal that came here
+		}
+	}()
 	s.mu.Lock()
 	s.wanted = ranges
 	s.mu.Unlock()

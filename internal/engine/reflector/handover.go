@@ -112,6 +112,21 @@ func (f *Reflector) handedOver() (w *dialled) {
 	return w
 }
 
+// movedSince reports whether the connection was exchanged since a watch was opened. If it was not,
+// the watch goes on, and one that was handed over for it ends: nobody would read it in time.
+func (f *Reflector) movedSince(w *dialled) bool {
+	f.mu.Lock()
+	if w.move != f.hand.moves.Load() {
+		f.mu.Unlock()
+		return true
+	}
+	unused := f.hand.next
+	f.hand.next = nil
+	f.mu.Unlock()
+	unused.Stop()
+	return false
+}
+
 // dropOutdated ends a watch that HandOver has handed over: a list has come since.
 func (f *Reflector) dropOutdated() {
 	f.mu.Lock()

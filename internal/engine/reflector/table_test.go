@@ -371,3 +371,38 @@ func TestAnExchangeOfTheConnectionEndsNoWatchBeforeTheNext(t *testing.T) {
 		})
 	}
 }
+
+// TestAWatchThatIsHandedOverWhileAnotherIsDialledIsNotLeftOpen: the dialled one is over the new
+// connection, too, and is read.
+func TestAWatchThatIsHandedOverWhileAnotherIsDialledIsNotLeftOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, s := &server{newestRV: "10", first: idles}, &sink{}
+		f := v.reflector(s)
+		var next *Opened
+		f.Reach = func(to Request) {
+			if to != ToWatch || next != nil {
+				return
+			}
+			var err error
+			next, err = f.OpenElsewhere(t.Context(), false)
+			assert.NoError(t, err)
+			f.HandOver(next)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			f.Run(ctx)
+		}()
+		synctest.Wait()
+		select {
+		case _, open := <-next.ResultChan():
+			assert.False(t, open)
+		default:
+			assert.Fail(t, "it is open, and nobody reads it")
+		}
+		assert.Equal(t, 2, v.watches)
+		cancel()
+		<-ended
+	})
+}

@@ -130,7 +130,7 @@ func (f *Reflector) read(ctx context.Context, w *dialled) (got result) {
 			got.ending = silent
 			return got
 		case <-f.hand.moved:
-			if w.move != f.hand.moves.Load() {
+			if f.movedSince(w) {
 				got.ending = moved
 				return got
 			}

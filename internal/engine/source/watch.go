@@ -86,21 +86,21 @@ func (r Requests) DialShort(ctx context.Context, fromRV string) (*Watch, error) 
 	o := r.WatchFrom(fromRV)
 	seconds := shortSeconds
 	o.TimeoutSeconds = &seconds
-	ctx, cancel := context.WithCancel(ctx)
-	late := time.AfterFunc(AskTimeout, cancel)
+	ctx, cancel := context.WithCancelCause(ctx)
+	late := time.AfterFunc(AskTimeout, func() { cancel(ErrNoAnswer) })
 	w, err := r.Dial(ctx, o)
 	if !late.Stop() && err == nil {
 		w.Stop()
 		err = ErrNoAnswer
 	}
 	if err != nil {
-		cancel()
+		cancel(nil)
 		return nil, err
 	}
 	end := w.cancel
 	w.cancel = func(cause error) {
 		end(cause)
-		cancel()
+		cancel(nil)
 	}
 	return w, nil
 }

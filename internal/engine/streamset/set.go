@@ -30,12 +30,13 @@ type Set struct {
 	saver   *warm.Saver   // nil: nothing is kept for the next process
 	working watchdog.Open // own writes that streams take in
 
-	mu      lockorder.Mutex[lockorder.StreamSet]
-	closed  bool
-	journal coherence.Journal
-	streams map[intake.Key]*member
-	users   map[User]struct{}
-	ended   map[intake.Key]*stream.Stream // that the saver has not written yet
+	mu       lockorder.Mutex[lockorder.StreamSet]
+	closed   bool
+	journal  coherence.Journal
+	underWay underWay
+	streams  map[intake.Key]*member
+	users    map[User]struct{}
+	ended    map[intake.Key]*stream.Stream // that the saver has not written yet
 }
 
 // member is a stream of a set. The set's lock guards what is not the stream's own.
@@ -60,9 +61,10 @@ func New(c stream.Config) *Set {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Set{
 		ctx: ctx, cancel: cancel,
-		streams: make(map[intake.Key]*member),
-		users:   make(map[User]struct{}),
-		ended:   make(map[intake.Key]*stream.Stream),
+		underWay: make(underWay),
+		streams:  make(map[intake.Key]*member),
+		users:    make(map[User]struct{}),
+		ended:    make(map[intake.Key]*stream.Stream),
 	}
 	s.shared.Config, s.shared.Room, s.shared.Owner = c.WithDefaults(), store.NewRoom(c.ObjectsMax), owner{s}
 	if s.saver = warm.NewSaver(s.Config().Warm, s.Logger(), s.toSave); s.saver != nil {

@@ -25,6 +25,7 @@ type Write struct {
 	key      object.Key
 	// begun are the streams that know of it, each with the write as that stream holds it.
 	begun map[*stream.Stream]*coherence.Write
+	ended chan struct{} // closed when the write ends; nil: nobody waits. The set's lock guards it
 }
 
 // Begin notes that a write of an object is about to be sent. The name is empty where the server is
@@ -40,6 +41,7 @@ func (s *Set) Begin(r object.Resource, key object.Key) *Write {
 		return w
 	}
 	w.begun = make(map[*stream.Stream]*coherence.Write)
+	s.underWay.add(w)
 	for _, st := range s.over(r.Storage) {
 		if st.Covers(key) {
 			st.BeginWrite(key)
@@ -60,6 +62,7 @@ func (w *Write) land(done *coherence.Write) {
 		st.EndWrite(w.key, came)
 	}
 	w.begun = nil
+	w.end()
 }
 
 // Commit takes in a write that has succeeded: from now on every reading of every stream shows it.
