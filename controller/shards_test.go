@@ -29,7 +29,7 @@ type half struct {
 
 type ctxKey struct{}
 
-func (g *half) Moment() uint64 { return 0 }
+func (g *half) Gains() uint64 { return 0 }
 
 func (g *half) Enter(ctx context.Context, key string, _ uint64) (context.Context, func(), keyed.Whose) {
 	g.mu.Lock()

@@ -29,7 +29,7 @@ type single struct {
 	keys   keyed.Keys
 }
 
-func (s *single) Moment() uint64 { return 0 }
+func (s *single) Gains() uint64 { return 0 }
 
 func (s *single) Enter(ctx context.Context, key string, _ uint64) (context.Context, func(), keyed.Whose) {
 	s.mu.Lock()

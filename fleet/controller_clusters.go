@@ -222,8 +222,9 @@ type homeCluster struct {
 	part *part
 	news chan struct{}
 	turn chan struct{} // whoever holds it takes changes, and reads the index
-	// silent is since when the cluster is stale for which a write has waited in vain; see mute.
-	silent atomic.Pointer[time.Time]
+	// gaveUpOn is the beginning of a time in which the cluster was stale. A write has waited in that
+	// time as long as it may, without an answer. No other is sent in it; see refusesWrites.
+	gaveUpOn atomic.Pointer[time.Time]
 	// These belong to the turn.
 	index []index // one for each field
 	taken bool    // the first objects are in the index

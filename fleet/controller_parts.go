@@ -39,12 +39,12 @@ func (p *Parts[H, R]) ApplyOwned(ctx context.Context, cluster string, set kates.
 	if c == nil || shown == nil || c.part.cluster.ctx.Err() != nil {
 		return kates.OwnedResult{}, fmt.Errorf("cluster %q: %w", cluster, ErrNoCluster)
 	}
-	if err := c.mute(); err != nil {
+	if err := c.refusesWrites(); err != nil {
 		return kates.OwnedResult{}, fmt.Errorf("cluster %q: %w: %w", cluster, ErrNotPruned, err)
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	var waiting sync.WaitGroup
-	waiting.Go(func() { c.patient(ctx, end) })
+	waiting.Go(func() { c.endWhenStale(ctx, end) })
 	defer waiting.Wait()
 	defer end(nil)
 	defer context.AfterFunc(c.part.cluster.ctx, func() { end(nil) })()

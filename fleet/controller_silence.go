@@ -9,19 +9,19 @@ import (
 // errSilent says of a stale cluster why nothing is sent to it.
 var errSilent = errors.New("the cluster does not answer, and a write has waited for it in vain")
 
-// mute returns why nothing is sent to the cluster now: it is stale, and since then a write has
+// refusesWrites returns why nothing is sent to the cluster now: it is stale, and since then a write has
 // waited for it in vain. So the writes of one root alone wait, and not those of all, one by one.
-func (c *homeCluster) mute() error {
+func (c *homeCluster) refusesWrites() error {
 	h := c.part.cluster.Health()
-	if since := c.silent.Load(); since != nil && h.Phase == Stale && h.Since.Equal(*since) {
+	if since := c.gaveUpOn.Load(); since != nil && h.Phase == Stale && h.Since.Equal(*since) {
 		return errSilent
 	}
 	return nil
 }
 
-// patient calls end when the cluster has been stale for the fleet's Timeout, counted from this
+// endWhenStale calls end when the cluster has been stale for the fleet's Timeout, counted from this
 // call or from when it became stale. It returns when ctx ends.
-func (c *homeCluster) patient(ctx context.Context, end context.CancelCauseFunc) {
+func (c *homeCluster) endWhenStale(ctx context.Context, end context.CancelCauseFunc) {
 	changed, stop := c.home.fleet.Listen()
 	defer stop()
 	limit := time.NewTimer(0)
@@ -38,7 +38,7 @@ func (c *homeCluster) patient(ctx context.Context, end context.CancelCauseFunc) 
 			}
 		case <-limit.C:
 			since := c.part.cluster.Health().Since
-			c.silent.Store(&since)
+			c.gaveUpOn.Store(&since)
 			end(errSilent)
 			return
 		case <-ctx.Done():

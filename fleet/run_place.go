@@ -17,11 +17,12 @@ import (
 //
 //	hold ──▶ a cluster's loop ──▶ another cluster's ──▶ farewell ──▶ over
 //
-// The goroutine that follows the fleet has the fields that are not otherwise marked.
+// The goroutine that follows the fleet alone uses now, phase, end and done. It may read known when
+// done is closed. The other fields do not change.
 type place struct {
 	of     *many
 	name   string
-	known  keyed.Known   // of the piece of work that is done
+	known  keyed.Known   // of the piece of work that runs
 	handle *kates.Handle // of the loop
 	retry  chan struct{} // the cluster answers again
 	now    work

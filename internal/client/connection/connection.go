@@ -56,7 +56,7 @@ func Connect(config *rest.Config) (*Connection, error) {
 	if c.Reach, err = reachOf(config); err != nil {
 		return nil, err
 	}
-	c.open = Count(config)
+	c.open = OwnConnections(config)
 	config.WrapTransport = transport.Wrappers(config.WrapTransport, Once)
 	hc, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -44,10 +44,11 @@ const (
 	patience = time.Second
 )
 
-// Count makes the connections of a configuration its own: client-go gives the same connections to
-// all other configurations that are equal. A transport that the caller made is left as it is, and
-// the result has nothing to close.
-func Count(config *rest.Config) *Conns {
+// OwnConnections changes a configuration so that its client shares no connection with others:
+// client-go gives the same connections to all configurations that are equal. The result tracks open
+// connections and requests, and can close them. If the caller has made the transport, the
+// configuration stays as it is, and the result has nothing to close.
+func OwnConnections(config *rest.Config) *Conns {
 	c := &Conns{dial: config.Dial, open: make(map[*conn]bool), requests: make(map[*pending]context.Context)}
 	c.dials, c.stop = context.WithCancel(context.Background())
 	if config.Transport != nil {

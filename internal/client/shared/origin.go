@@ -24,7 +24,7 @@ type origins struct {
 	turn chan struct{} // holds one value while the server is asked
 	// Of who has the turn:
 	at      time.Time
-	member  string // whose files these are
+	member  string // under which files are kept
 	cluster string
 	version string
 	paths   map[string]openapi.GroupVersionWithContext // nil: the server publishes no schemas
@@ -46,7 +46,7 @@ func (o *origins) of(ctx context.Context, r objects.Resource) (from files.Origin
 	case <-ctx.Done():
 		return from, ctx.Err()
 	}
-	if time.Since(o.at) > originFresh || o.member != o.now() {
+	if time.Since(o.at) > originFresh || o.member != o.currentMember() {
 		if err := o.ask(ctx); err != nil {
 			return from, err
 		}
@@ -65,8 +65,9 @@ func (o *origins) of(ctx context.Context, r objects.Resource) (from files.Origin
 	return from, nil
 }
 
-// now is whose files those of the connection in use are.
-func (o *origins) now() string {
+// currentMember returns the name under which files of warm starts are kept for the connection in
+// use. It depends on the name of the cluster and on the address.
+func (o *origins) currentMember() string {
 	link := o.core.Link
 	if link == nil {
 		return ""
@@ -80,7 +81,7 @@ func (o *origins) ask(ctx context.Context) error {
 	if c.Discovery == nil {
 		return fmt.Errorf("%w: the client was made of a dynamic.Interface", warm.ErrNoOrigin)
 	}
-	member := o.now()
+	member := o.currentMember()
 	uid, err := c.ClusterUID(ctx)
 	if err != nil {
 		return origin(err)
@@ -97,7 +98,7 @@ func (o *origins) ask(ctx context.Context) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return origin(fmt.Errorf("ask for the server's schemas: %w", kinds.Said(err)))
 	}
-	if member != o.now() {
+	if member != o.currentMember() {
 		return errors.New("the connection has changed meanwhile")
 	}
 	o.member, o.cluster, o.version, o.paths = member, string(uid), version.GitVersion, paths

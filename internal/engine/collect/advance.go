@@ -9,17 +9,18 @@ import (
 
 // A change goes this way:
 //
-//	start ─▶ await ─▶ settled ─▶ Advance: try all ─▶ commit all, in the reader's turn
-//	            └──── before the first snapshot is complete: at once
+//	start ─▶ enqueue ─▶ settled ─▶ Advance: try all ─▶ commit all, in the reader's turn
+//	             └───── before the first snapshot is complete: at once
 //
 // One lock guards which queries there are, and whether the first snapshot is complete. So a change
 // comes before the first signal, and takes effect at once, or it comes after, and waits. A query
 // that was replaced before the first signal delays nothing.
 
-// await has a change wait. A change that waits already and has one of its names is part of it from
-// now on. Before the first snapshot is complete, nothing was shown, so it takes effect at once.
+// enqueue adds a change to those that wait. A change that waits already and has one of its names is
+// part of it from now on. Before the first snapshot is complete, nothing was shown: then the change
+// does not wait, and takes effect at once. enqueue does not block.
 // end closes what is left out; it is called without locks.
-func (r *roster[S]) await(ch *change[S]) (end func(), err error) {
+func (r *roster[S]) enqueue(ch *change[S]) (end func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.ended(); err != nil { // the end closes those that it sees

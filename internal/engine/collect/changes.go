@@ -104,7 +104,7 @@ func (c *Collector[S]) connect(queries []query.Found) error {
 		}
 		ch.fields = append(ch.fields, f)
 	}
-	end, err := c.await(ch)
+	end, err := c.enqueue(ch)
 	end()
 	return err
 }

@@ -209,13 +209,14 @@ func (c *Collector[S]) AtRest() bool {
 	return !slices.ContainsFunc(c.Fields(), func(f *Field[S]) bool { return !f.Query.State().AtRest })
 }
 
-// readable reports whether a query can be read: it is complete, or was replaced after it was.
+// readable reports whether a query can be read: it is complete, or was complete once and
+// some of it can be read.
 func (c *Collector[S]) readable(f *Field[S]) bool {
 	if f.Present {
 		return true
 	}
 	phase := f.phase()
-	return phase >= query.Complete || phase == query.Replaced && f.counted.Load()
+	return phase >= query.Complete || phase == query.Partial && f.counted.Load()
 }
 
 // Complete reports whether every query has its whole first list (G1). Once true, it stays true.

@@ -69,8 +69,9 @@ func newAgenda(d *debounce) *agenda {
 // forever is longer than any program runs.
 const forever = 1<<63 - 1
 
-// matter notes that a key is due for itself.
-func (a *agenda) matter(e *entry) {
+// putAhead puts a key into the first class: its own objects have changed, or somebody asked for it.
+// A key that is ready moves to the end of the first queue.
+func (a *agenda) putAhead(e *entry) {
 	switch {
 	case e.own:
 	case e.state == keyReady:

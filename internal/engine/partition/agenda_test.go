@@ -175,7 +175,7 @@ func (m *agendaModel) step(s sim.Step) error {
 	switch op := s.Op % 23; {
 	case op >= 21:
 		name := m.key(s.A, anyKey)
-		m.matter(m.entries[name])
+		m.putAhead(m.entries[name])
 		k := m.keys[name]
 		if k.ready && !k.held && !k.own { // it queues anew, in the other class
 			m.queue = append(slices.DeleteFunc(m.queue, func(other string) bool { return other == name }), name)

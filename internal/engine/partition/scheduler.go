@@ -202,7 +202,7 @@ func (s *scheduler) force(keys []string, r reach) {
 	for _, key := range keys {
 		if part := s.parts[key]; part != nil {
 			part.forced = true
-			s.rank(part, r)
+			s.putAhead(part, r)
 			s.agenda.hurry(&part.entry)
 		}
 	}
@@ -216,17 +216,17 @@ const (
 	forAll reach = true  // every key
 )
 
-// rank lets a partition go before those that are due with all. Called with mu held.
-func (s *scheduler) rank(part *partition, r reach) {
+// putAhead puts a partition ahead of those that are due only because all are. Called with mu held.
+func (s *scheduler) putAhead(part *partition, r reach) {
 	if r == forOne && s.started {
-		s.agenda.matter(&part.entry)
+		s.agenda.putAhead(&part.entry)
 	}
 }
 
 // activate makes a partition due at the next signal, or, with a debounce, once it is quiet. The
 // first turns do not wait for quiet. Called with mu held.
 func (s *scheduler) activate(part *partition, r reach) {
-	s.rank(part, r)
+	s.putAhead(part, r)
 	if s.agenda.debounce == nil || !s.started {
 		s.agenda.want(&part.entry)
 	} else {

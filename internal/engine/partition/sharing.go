@@ -17,9 +17,10 @@ type Sharing struct {
 	// Field returns by what the objects of a query are divided: all objects of a key have to be in
 	// the same share. It is empty for a query that every replica watches whole.
 	Field func(query.Query) shardrange.Field
-	// Place returns what of a key is hashed; nil: the UID of the object that a query by
-	// [shardrange.UID] has of the key, also when it is gone. Before there was one, it is the UID of
-	// the controller of the objects by [shardrange.Controller].
+	// Place returns the text that is hashed for a key. If Place is nil, the text is the UID of the
+	// key's object in the query that is divided by [shardrange.UID], also after the object is gone.
+	// Before such an object was there, the text is the UID of the controller of the key's objects
+	// in queries that are divided by [shardrange.Controller].
 	Place func(key string) string
 }
 

@@ -14,10 +14,10 @@ type Batch struct {
 	Breaks  Breaks
 	// Absent: the query is optional, and its kind is gone again.
 	Absent bool
-	// partly reports whether the batch has all objects of a name: then an object of that name that
-	// Changes lacks is gone. Nil: a batch with All has all objects of every name, another one of
-	// none.
-	partly func(object.Key) bool
+	// covers reports whether the batch says all about a name. Then an object of that name that
+	// Changes lacks is gone. If covers is nil, a batch with All says all about every name, and
+	// another batch about none.
+	covers func(object.Key) bool
 }
 
 // Extent is how much a batch has.
@@ -72,14 +72,14 @@ var Emptied = Batch{Extent: All, Absent: true}
 // Gone reports whether an object of that name is gone, if the reader has one and Changes has none.
 // Its deletion is worth a signal.
 func (b Batch) Gone(key object.Key) bool {
-	if b.partly != nil {
-		return b.partly(key)
+	if b.covers != nil {
+		return b.covers(key)
 	}
 	return b.Whole()
 }
 
 // Renews reports whether Gone is true of some names.
-func (b Batch) Renews() bool { return b.Whole() || b.partly != nil }
+func (b Batch) Renews() bool { return b.Whole() || b.covers != nil }
 
 // Whole reports whether the batch has all objects.
 func (b Batch) Whole() bool { return b.Extent == All }
@@ -133,9 +133,9 @@ func (b Batch) then(next Batch) Batch {
 		Changes: next.Changes, Extent: max(b.Extent, next.Extent), Signals: next.Signals,
 		Breaks: b.Breaks | next.Breaks, Absent: next.Absent,
 	}
-	all := b.Whole() && b.partly == nil || next.Whole() && next.partly == nil
-	if !all && (b.partly != nil || next.partly != nil) {
-		out.partly = func(key object.Key) bool { return b.Gone(key) || next.Gone(key) }
+	all := b.Whole() && b.covers == nil || next.Whole() && next.covers == nil
+	if !all && (b.covers != nil || next.covers != nil) {
+		out.covers = func(key object.Key) bool { return b.Gone(key) || next.Gone(key) }
 	}
 	for key := range b.Signals {
 		out.signal(key)

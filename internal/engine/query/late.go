@@ -21,13 +21,13 @@ type lateness struct {
 	untilRV string
 	// deletion: they have to be as new as the server, which is past a deletion of this number.
 	deletion int64
-	// caughtUp: a stream has left waiting, so others may take over.
-	caughtUp bool
+	// mayTakeOver: a late stream has become as new as it has to be, so the next streams may show.
+	mayTakeOver bool
 }
 
-// await has the server asked on behalf of streams that are late, whatever else waits. It reports
-// whether there is a new one. Called with mu held.
-func (u *union) await(late []*stream.Listener, at position) (more bool) {
+// addLate adds streams to those that are late. A task asks the server for them. It reports whether
+// one of them was not among them before. It does not block. Called with mu held.
+func (u *union) addLate(late []*stream.Listener, at position) (more bool) {
 	for _, l := range late {
 		if !slices.Contains(u.waiting, l) {
 			u.waiting, more = append(slices.Clip(u.waiting), l), true
@@ -47,7 +47,7 @@ func (u *union) canSwitch() bool {
 	}
 	at := u.now.position()
 	late := u.next.behind(at)
-	u.await(late, at)
+	u.addLate(late, at)
 	return late == nil
 }
 
@@ -72,8 +72,8 @@ func (u *union) tend() {
 	if can && u.life < shown {
 		left, switched = u.switchOver(), true
 	}
-	switched = switched || can && !u.caughtUp
-	u.caughtUp = u.caughtUp || can
+	switched = switched || can && !u.mayTakeOver
+	u.mayTakeOver = u.mayTakeOver || can
 	u.mu.Unlock()
 	closeAll(left)
 	if switched {
@@ -122,7 +122,7 @@ func unionOf(q Running) *union {
 func (u *union) passed(at position) bool {
 	u.mu.Lock()
 	late := u.now.behind(at)
-	more := u.await(late, at)
+	more := u.addLate(late, at)
 	u.mu.Unlock()
 	if more {
 		u.host.Attend()
@@ -196,13 +196,13 @@ func (u *union) reached(l *stream.Listener, rv string, deletion int64) {
 			continue
 		}
 		if p := s.part(l); p != nil {
-			p.caughtRV, p.caught = rv, max(p.caught, deletion)
+			p.excusedRV, p.excusedDeletion = rv, max(p.excusedDeletion, deletion)
 			p.helped++
 		}
 	}
 	if i := slices.Index(u.waiting, l); i >= 0 {
 		u.waiting = slices.Delete(slices.Clone(u.waiting), i, i+1)
-		u.caughtUp = true
+		u.mayTakeOver = true
 	}
 }
 

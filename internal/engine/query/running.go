@@ -94,9 +94,9 @@ type Phase int
 const (
 	// Incomplete: some first list is not in.
 	Incomplete Phase = iota
-	// Replaced: some first lists are not in, and something can be read: streams that have theirs,
-	// or those before the kind was served in another way.
-	Replaced
+	// Partial: a first list is missing, and a reader can read some streams. These have their list,
+	// or they are the streams from before the kind was served in another way.
+	Partial
 	// Complete: every first list is in, or is certainly empty.
 	Complete
 	// Empty: there is certainly nothing. The query is optional, and its kind does not exist, or

@@ -171,7 +171,7 @@ func (s *reading) hold(b Batch, news bool) Batch {
 		s.leave(b, there)
 	}
 	s.breaks |= b.Breaks
-	out := Batch{Extent: b.Extent, Breaks: s.breaks, Absent: s.absent, Signals: b.Signals, partly: b.partly}
+	out := Batch{Extent: b.Extent, Breaks: s.breaks, Absent: s.absent, Signals: b.Signals, covers: b.covers}
 	s.host.Streams.Reach(stream.AtNames)
 	worth := s.waiting.settle(&out, s.releasedOf, func(key object.Key, w nameable) bool {
 		if s.patience(w) > 0 {

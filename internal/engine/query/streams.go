@@ -24,11 +24,11 @@ type streams struct {
 // part is one stream of a query.
 type part struct {
 	listener *stream.Listener
-	// caughtRV is the version that the stream was asked to reach. When it was as new as the server,
-	// it counted as having done so. Guarded by the lock of the query.
-	caughtRV string
-	// caught is the number of the latest deletion before that, see Listener.Newest.
-	caught int64
+	// excusedRV: up to this version the stream does not count as late. The server was asked, and
+	// the stream was as new as the server then. Guarded by the lock of the query.
+	excusedRV string
+	// excusedDeletion is the same for deletions, by their number, see Listener.Newest.
+	excusedDeletion int64
 	// helped is how often the server was asked on behalf of the stream. Guarded by the lock of the
 	// query.
 	helped int
@@ -110,7 +110,7 @@ func phaseOf(all []*stream.Listener) Phase {
 	for _, l := range all {
 		switch st := l.State(); {
 		case st.Ready():
-			phase = Replaced
+			phase = Partial
 		case st.Phase == audience.Dropped:
 			return Incomplete
 		}
@@ -169,8 +169,8 @@ func (s *streams) behind(at position) (late []*stream.Listener) {
 		return nil
 	}
 	for _, p := range s.parts {
-		older := coherence.Newer(at.rv, p.listener.State().PositionRV) && coherence.Newer(at.rv, p.caughtRV)
-		if p.ready() && (older || at.deletion > p.caught) {
+		older := coherence.Newer(at.rv, p.listener.State().PositionRV) && coherence.Newer(at.rv, p.excusedRV)
+		if p.ready() && (older || at.deletion > p.excusedDeletion) {
 			late = append(late, p.listener)
 		}
 	}

@@ -19,7 +19,7 @@ func (u *union) Take(present bool) Batch {
 	}
 	s, next, before, k := u.now, u.next, u.life, u.kind
 	renews, breaks := !s.taken, s.breaks
-	s.taken, s.breaks, u.caughtUp = true, 0, false
+	s.taken, s.breaks, u.mayTakeOver = true, 0, false
 	u.to(taken) // from now on the streams change in the reader's turn
 	u.mu.Unlock()
 	closeAll(left)
@@ -48,7 +48,7 @@ func (u *union) finish(s *streams, before life, breaks Breaks, ok bool) {
 	}
 	u.waiting, u.untilRV, u.deletion = nil, "", 0
 	can := u.canSwitch()
-	u.caughtUp = u.caughtUp || can
+	u.mayTakeOver = u.mayTakeOver || can
 	waits := u.waiting != nil
 	u.mu.Unlock()
 	if waits {
@@ -127,9 +127,9 @@ func (u *union) joined(parts []*part, whole bool) Batch {
 	case !out.OK():
 		return Batch{}
 	case whole && lost != nil:
-		out.partly = allBut(lost, u.within)
+		out.covers = allBut(lost, u.within)
 	case renewed != nil:
-		out.partly = func(key object.Key) bool { return covering(renewed, key) != nil }
+		out.covers = func(key object.Key) bool { return covering(renewed, key) != nil }
 	}
 	if whole {
 		out.Extent = All

@@ -77,12 +77,12 @@ func (u *union) Phase() Phase {
 // late. One that has had no batch is at rest while it has no list.
 func (u *union) State() State {
 	u.mu.Lock()
-	now, next, caughtUp, late, shows := u.now, u.next, u.caughtUp, len(u.waiting), u.life == shown
+	now, next, mayTakeOver, late, shows := u.now, u.next, u.mayTakeOver, len(u.waiting), u.life == shown
 	due := shows && !now.taken // the next batch has all objects
-	rests := next == nil && late == 0 && !caughtUp && !due
+	rests := next == nil && late == 0 && !mayTakeOver && !due
 	u.mu.Unlock()
 	st := State{Waits: Waits{Late: late}}
-	st.News = caughtUp || due || now.news() || next != nil && next.news()
+	st.News = mayTakeOver || due || now.news() || next != nil && next.news()
 	st.AtRest = rests && (shows || !now.anyReady())
 	return st
 }

@@ -31,8 +31,8 @@ type doubt int
 
 const (
 	noDoubt    doubt = iota
-	listOlder        // a list was older than what the server has had: is it the server, or the list?
-	probeOlder       // its newest version was, when it was asked for nothing else
+	listOlder        // a list was older than an earlier answer. The next list asks the server again
+	probeOlder       // a probe has found the server older. The next list may begin a new history
 )
 
 func (f *Reflector) asked() Asked { return Asked{f.sink.Progress().FloorRV, f.doubt == probeOlder} }

@@ -22,8 +22,9 @@ type ListOnce func(ctx context.Context, o metav1.ListOptions, put func(runtime.O
 
 // Pages lists in pages of one version, and returns that of the first page. Each try asks start
 // where the items go. Where the version expires half-way, Pages starts over with one page of
-// everything. It does so, too, where a page ends with a name that JSON may not say: a server writes
-// this name into the token, as JSON, so that the token may lead elsewhere. Pages does not follow a
+// everything. It does so, too, where the last name of a page may be no valid UTF-8. The server
+// writes that name into the token as JSON, which changes such a name, and the token may lead to
+// another place. Pages does not follow a
 // server in circles: a token that comes again is an error, and so are too many pages without an
 // item.
 func Pages(ctx context.Context, list ListOnce, first metav1.ListOptions, start func() func(runtime.Object) error) (rv string, err error) {

@@ -74,8 +74,8 @@ func (s *Shard) Run(ctx context.Context, keys Keys, failed func(error)) error {
 	return nil
 }
 
-// Moment implements [Shards].
-func (s *Shard) Moment() uint64 {
+// Gains implements [Shards].
+func (s *Shard) Gains() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.replica == nil {

@@ -55,7 +55,7 @@ type Whose int
 const (
 	Ours   Whose = iota
 	Theirs       // another replica's, or nobody's: the key has another turn when it is ours
-	Stale        // ours by now, but another replica's after the moment: the turn has to be made anew
+	Stale        // ours, but the turn's snapshot may be too old: the key needs another turn
 )
 
 // Turn is the time of one key. It is ended once, by one of the last five methods.
@@ -82,9 +82,10 @@ type Turn interface {
 
 // Shards say which keys are this replica's.
 type Shards interface {
-	// Moment is now, for Enter. It is asked for before the turn of a key is: so the turn's snapshot
-	// is no older.
-	Moment() uint64
+	// Gains returns how often this replica may have got keys. A worker asks before it takes a turn,
+	// and gives the number to Enter. If it has grown by then, the turn's snapshot may lack what
+	// another replica has written.
+	Gains() uint64
 	// Enter begins the work for a key, if the key has been this replica's since a moment. With
 	// [Ours], inner is the context of the work, made of ctx, which ends when the key is lost, and
 	// leave is called when the work has ended. Enter is safe for concurrent use, and is called

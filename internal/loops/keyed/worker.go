@@ -10,7 +10,7 @@ import (
 // the context named work.
 func (l *Loop[T]) worker(taking, work context.Context) error {
 	for {
-		moment := l.moment()
+		moment := l.gains()
 		turn, err := l.Source.Next(taking)
 		if err != nil {
 			return err
@@ -58,11 +58,11 @@ func (l *Loop[T]) take(ctx context.Context, turn T, moment uint64) error {
 	return l.Work.End(turn, o)
 }
 
-func (l *Loop[T]) moment() uint64 {
+func (l *Loop[T]) gains() uint64 {
 	if l.Shards == nil {
 		return 0
 	}
-	return l.Shards.Moment()
+	return l.Shards.Gains()
 }
 
 // enter begins the work for a key, if the key is this replica's.

@@ -161,7 +161,7 @@ var collecting = []mutant{
 	},
 	{
 		name: "queries that are replaced together are shown one by one", peer: torn,
-		in: "roster.await", caught: "TestG1QueriesThatAreReplacedTogetherChangeInOneSnapshot",
+		in: "roster.enqueue", caught: "TestG1QueriesThatAreReplacedTogetherChangeInOneSnapshot",
 		old: `r.changes = append(apart, ch)`,
 		new: `for r.changes = apart; len(r.changes) < len(apart)+len(ch.fields); {
 				r.changes = append(r.changes, &change[S]{ch.fields[len(r.changes)-len(apart):][:1]})

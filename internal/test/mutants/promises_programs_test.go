@@ -91,7 +91,7 @@ var loops = []mutant{
 	},
 	{
 		name: "a change waits for all keys that are due", says: "a key that has changed goes before keys that wait for their first call, and no key starves",
-		in: "scheduler.rank", caught: "TestAChangeDoesNotWaitForAllOtherKeys",
+		in: "scheduler.putAhead", caught: "TestAChangeDoesNotWaitForAllOtherKeys",
 		old: `forOne`,
 		new: `forAll`,
 	},

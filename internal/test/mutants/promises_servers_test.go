@@ -66,8 +66,8 @@ var clusters = []mutant{
 	},
 	{
 		name: "each write waits for a cluster that hangs", says: "a cluster that hangs holds up no other",
-		in: "homeCluster.patient", caught: "TestG8AClusterThatHangsHoldsUpNoOthersWrites",
-		old: `c.silent.Store(&since)`,
+		in: "homeCluster.endWhenStale", caught: "TestG8AClusterThatHangsHoldsUpNoOthersWrites",
+		old: `c.gaveUpOn.Store(&since)`,
 		new: `_ = since`,
 	},
 	{
