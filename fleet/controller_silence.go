@@ -9,8 +9,9 @@ import (
 // errSilent says of a stale cluster why nothing is sent to it.
 var errSilent = errors.New("the cluster does not answer, and a write has waited for it in vain")
 
-// refusesWrites returns why nothing is sent to the cluster now: it is stale, and since then a write has
-// waited for it in vain. So the writes of one root alone wait, and not those of all, one by one.
+// refusesWrites returns why nothing is sent to the cluster now: it is stale, and since then a
+// write has waited for it in vain. So the writes of one root alone wait, and not those of all, one
+// by one.
 func (c *homeCluster) refusesWrites() error {
 	h := c.part.cluster.Health()
 	if since := c.gaveUpOn.Load(); since != nil && h.Phase == Stale && h.Since.Equal(*since) {
