@@ -69,7 +69,7 @@ func TestTheRootOfAControllerKeepsItsKind(t *testing.T) {
 		w.put(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 
 		err := r.Replace(w.Context(), kates.Query{Name: "Root", Kind: "nodes"})
-		require.ErrorContains(w, err, `replace: query "Root": the root's kind is ConfigMap, and stays so; Node is another`)
+		require.ErrorContains(w, err, `replace: the root's kind is ConfigMap, and stays so; Node is another`)
 		require.ErrorContains(w, r.Replace(w.Context(), kates.Query{Name: "Root", Kind: "unheardof"}), "unheardof")
 		require.NoError(w, r.Replace(w.Context(), kates.Query{Name: "Root", Kind: "ConfigMap"}), "another name of the kind")
 		w.root("b", "ub", "1")

@@ -229,6 +229,11 @@ func (p *place) owed(key string) *owed {
 // tell tells keys that they are gone, in turn, until ctx ends. Calls have a context of their own,
 // and are counted while they run. An error ends the run.
 func (p *place) tell(ctx, calls context.Context, running *atomic.Int64, left []*owed) error {
+	defer func() {
+		for _, o := range left {
+			o.tries.Forget()
+		}
+	}()
 	for len(left) > 0 {
 		o := slices.MinFunc(left, func(a, b *owed) int { return a.due.Compare(b.due) })
 		keyed.Pause(ctx, time.Until(o.due), nil)

@@ -41,6 +41,9 @@ func (a *call) apply(ctx context.Context, w *applied.Wanted, end *outcome) error
 			return o.Failed(write.OpApply, err)
 		}
 		if asked && live != nil && (a.marked(w, live) || a.holds(ctx, w, live, live)) {
+			if err := a.Await(ctx, write.OpApply, o, live); err != nil {
+				return err
+			}
 			end.is(&a.result.Unchanged, o.Resource, live)
 			return nil
 		}

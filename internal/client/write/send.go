@@ -175,16 +175,21 @@ func (c Writer) request(
 	ctx context.Context, op Operation, o *core.Subject, w Options, r Request,
 ) (begun *streamset.Write, a Reply, err error) {
 	begun, answered := c.Streams.Begin(o.Resource, o.Key()), c.beginVersion(o)
-	defer answered(nil) // also if r panics, as a reactor of a fake may
+	defer answered(nil) // also if r panics, as a reactor of a fake may do
+	failed := true
+	defer func() {
+		if failed {
+			begun.Abandon()
+		}
+	}()
 	a, err = r(o, w)
 	if !a.Unsent {
 		c.logWrite(ctx, op, o, w, a, err) // as the server has answered
 	}
 	if err == nil && w.DryRun == nil {
 		answered(&a)
-	} else if err != nil {
-		begun.Abandon()
 	}
+	failed = err != nil
 	return begun, a, err
 }
 

@@ -61,8 +61,8 @@ func Succeed(former, next Running, first Batch) (q Running, took bool) {
 	now := &source{next, s.reading}
 	s.of.Store(now)
 	if !first.OK() { // there was no snapshot: the names in its objects have yet to be read
-		for _, n := range s.to {
-			n.to.known.Store(false)
+		for i := range s.to { // the reader's turn may write to the rest of a naming meanwhile
+			s.to[i].to.known.Store(false)
 		}
 		return now, false
 	}

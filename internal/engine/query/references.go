@@ -279,11 +279,11 @@ func (r *references) know() {
 	if r.known.Load() {
 		return
 	}
-	wide := r.isWide()
 	all := func() bool {
+		wide := r.isWide()
 		return !slices.ContainsFunc(r.from, func(s *reading) bool { return !s.readFor(r, wide) && s.of.Load().Phase() != Empty })
 	}
-	if r.known.Store(all()); !all() { // another query has taken the place of one meanwhile
+	if r.known.Store(all()); !all() { // a query was replaced meanwhile, or the kind is served in another way
 		r.known.Store(false)
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// BeginWrite notes that a write of key is about to be sent.
-func (s *Stream) BeginWrite(key object.Key) {
+// BeginWrite notes that a write of key is about to be sent. It returns the version at which the
+// stream knows the key: what the write makes is newer.
+func (s *Stream) BeginWrite(key object.Key) (knownRV string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.own.flights[key]
@@ -18,6 +19,8 @@ func (s *Stream) BeginWrite(key object.Key) {
 	}
 	f.writes++
 	s.store.View.Begin(key)
+	knownRV, _ = s.store.View.Known(key)
+	return knownRV
 }
 
 // EndWrite ends what BeginWrite began. w is the write if it has succeeded, else nil.

@@ -45,7 +45,7 @@ func (s *Set) Await(ctx context.Context, r object.Resource, key object.Key, rv s
 	if !r.Namespaced {
 		key.Namespace = ""
 	}
-	for _, ended := range s.othersUnderWay(r, key) {
+	for _, ended := range s.othersUnderWay(r, key, rv) {
 		if !s.behind(r, key, rv) {
 			return nil
 		}
@@ -58,12 +58,13 @@ func (s *Set) Await(ctx context.Context, r object.Resource, key object.Key, rv s
 	return nil
 }
 
-// othersUnderWay returns channels that are closed when the present writes of an object end.
-func (s *Set) othersUnderWay(r object.Resource, key object.Key) (all []<-chan struct{}) {
+// othersUnderWay returns channels that are closed when the present writes of an object end that may
+// have made a version of it.
+func (s *Set) othersUnderWay(r object.Resource, key object.Key, rv string) (all []<-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for w := range s.underWay[key] {
-		if w.resource.Storage != r.Storage {
+		if w.resource.Storage != r.Storage || coherence.Comparable(w.knownRV) && !coherence.Newer(rv, w.knownRV) {
 			continue
 		}
 		if w.ended == nil {

@@ -25,7 +25,10 @@ type Write struct {
 	key      object.Key
 	// begun are the streams that know of it, each with the write as that stream holds it.
 	begun map[*stream.Stream]*coherence.Write
-	ended chan struct{} // closed when the write ends; nil: nobody waits. The set's lock guards it
+	// knownRV is the newest version that a stream knew of the object when the write began. What the
+	// write makes is newer.
+	knownRV string
+	ended   chan struct{} // closed when the write ends; nil: nobody waits. The set's lock guards it
 }
 
 // Begin notes that a write of an object is about to be sent. The name is empty where the server is
@@ -44,7 +47,7 @@ func (s *Set) Begin(r object.Resource, key object.Key) *Write {
 	s.underWay.add(w)
 	for _, st := range s.over(r.Storage) {
 		if st.Covers(key) {
-			st.BeginWrite(key)
+			w.knownRV = coherence.Newest(w.knownRV, st.BeginWrite(key))
 			w.begun[st] = nil
 		}
 	}
@@ -84,6 +87,10 @@ func (w *Write) Commit(ctx context.Context, o intake.Outcome) error {
 	s.mu.Lock()
 	s.journal.Commit(w.resource.Storage, o.Write)
 	streams := s.over(w.resource.Storage)
+	if w.key.Name == "" { // the server has made the name
+		w.key = o.Key
+		s.underWay.add(w)
+	}
 	s.mu.Unlock()
 	by := causeOf(o)
 	var unsettled []error

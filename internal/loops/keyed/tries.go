@@ -29,6 +29,9 @@ func NewTries(p *Policy, log logr.Logger, name string) *Tries {
 	return &Tries{Policy: p, Log: log, key: name}
 }
 
+// Forget ends the tries though the last call may have failed: nothing is to be done any more.
+func (t *Tries) Forget() { t.Calls.forget(t.key) }
+
 // Call calls f with the context of the call, made of ctx. ready is when the call was; zero: it has
 // not waited. It returns how that has ended, and the error that ends the tries, if it is
 // permanent. An error that comes with the end of ctx counts as its consequence: then the call was

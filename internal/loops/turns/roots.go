@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/internal/base/plain"
@@ -68,6 +69,10 @@ func (c *Controller) Open(ctx context.Context, with func(compile.Struct, *partit
 	if err != nil {
 		return nil, err
 	}
+	kind, err := c.rootKind(ctx, &s)
+	if err != nil {
+		return nil, err
+	}
 	compiled, err := c.Compiler.All(s.Wanted)
 	if err != nil {
 		return nil, err
@@ -76,7 +81,7 @@ func (c *Controller) Open(ctx context.Context, with func(compile.Struct, *partit
 	if err != nil {
 		return nil, err
 	}
-	return &Roots{Turns: with(s, all), of: c, wanted: s.Wanted, later: s.Later}, nil
+	return &Roots{Turns: with(s, all), of: c, wanted: s.Wanted, later: s.Later, kind: kind}, nil
 }
 
 // divisible returns an error if the roots cannot be divided as is wanted.
@@ -95,12 +100,26 @@ func (c *Controller) divisible(ctx context.Context, s *compile.Struct) error {
 	return err
 }
 
+// rootKind returns the kind of the root.
+func (c *Controller) rootKind(ctx context.Context, s *compile.Struct) (kind schema.GroupKind, err error) {
+	root, err := s.Root()
+	if err != nil {
+		return kind, err
+	}
+	mapping, err := c.Compiler.Mapping(ctx, root)
+	if err != nil {
+		return kind, fmt.Errorf("query %q: %w", root.Name, err)
+	}
+	return mapping.GroupVersionKind.GroupKind(), nil
+}
+
 // Roots are partitions by roots.
 type Roots struct {
 	*Turns
 	of     *Controller
 	wanted []compile.Wanted
 	later  []compile.Wanted // fields whose query may come at run time
+	kind   schema.GroupKind // of the roots, for good: what is owned is found by it
 	// reselected: the root's query was replaced, so a root that left it may exist.
 	reselected atomic.Bool
 }
@@ -204,12 +223,13 @@ func (r *Roots) change(ctx context.Context, queries []compile.Wanted, do func(co
 	}
 	isRoot := func(w compile.Wanted) bool { return w.Role == compile.Root }
 	s := compile.Struct{Wanted: slices.Clone(wanted)}
-	former := r.wanted[slices.IndexFunc(r.wanted, isRoot)]
-	next := slices.IndexFunc(wanted, isRoot)
-	if next < 0 { // those that are owned need the root's kind
-		s.Wanted = append(s.Wanted, former)
-	} else if err := r.sameKind(ctx, former, wanted[next]); err != nil {
+	replaced := slices.ContainsFunc(wanted, isRoot)
+	if !replaced { // those that are owned need the root's kind
+		s.Wanted = append(s.Wanted, r.wanted[slices.IndexFunc(r.wanted, isRoot)])
+	} else if kind, err := r.of.rootKind(ctx, &s); err != nil {
 		return err
+	} else if kind != r.kind {
+		return fmt.Errorf("the root's kind is %s, and stays so; %s is another", r.kind, kind)
 	}
 	if err := r.of.Compiler.KeyRoles(ctx, &s); err != nil {
 		return err
@@ -218,25 +238,8 @@ func (r *Roots) change(ctx context.Context, queries []compile.Wanted, do func(co
 	if err != nil {
 		return err
 	}
-	if next >= 0 {
+	if replaced {
 		r.reselected.Store(true)
 	}
 	return do(ctx, compiled...)
-}
-
-// sameKind returns an error if the next query of the root has another kind: the keys of what is
-// owned are names of roots of the former kind.
-func (r *Roots) sameKind(ctx context.Context, former, next compile.Wanted) error {
-	is, err := r.of.Compiler.Mapping(ctx, &former)
-	if err != nil {
-		return err
-	}
-	to, err := r.of.Compiler.Mapping(ctx, &next)
-	if err != nil {
-		return fmt.Errorf("query %q: %w", next.Name, err)
-	}
-	if from, to := is.GroupVersionKind.GroupKind(), to.GroupVersionKind.GroupKind(); from != to {
-		return fmt.Errorf("query %q: the root's kind is %s, and stays so; %s is another", next.Name, from, to)
-	}
-	return nil
 }
