@@ -86,9 +86,9 @@ func (s *Stream) noteUndated(before int) {
 	}
 }
 
-// deletion returns the number of the latest deletion at an unknown version, if that deletion may be
-// newer than the position. It may then be newer, too, than each own write that has a version. The
-// watch brings such deletions, and so do own writes. 0: there is none. Called with mu held.
+// deletion returns the number of the latest deletion at an unknown version, if that deletion may
+// be newer than the position. It may then be newer, too, than each own write that has a version.
+// The watch brings such deletions, and so do own writes. 0: there is none. Called with mu held.
 func (s *Stream) deletion() int64 {
 	number := s.progress.deletion(s.store.View.Position())
 	if s.progress.phase.gaveUp() || s.store.View.Undated() > 0 {

@@ -38,9 +38,9 @@ func (w *Write) end() {
 
 // Await waits while an own write that is under way may be why some streams show an object at a
 // version, and others do not yet. A call that finds an object as it is wanted, and sends nothing,
-// calls Await before it returns the object: then every reading shows the object at that version, or
-// a newer one. Await sends nothing. In most cases nothing is under way, and it does not wait. The
-// error is that of ctx.
+// calls Await before it returns the object: then every reading shows the object at that version,
+// or a newer one. Await sends nothing. In most cases nothing is under way, and it does not wait.
+// The error is that of ctx.
 func (s *Set) Await(ctx context.Context, r object.Resource, key object.Key, rv string) error {
 	if !r.Namespaced {
 		key.Namespace = ""
@@ -58,8 +58,8 @@ func (s *Set) Await(ctx context.Context, r object.Resource, key object.Key, rv s
 	return nil
 }
 
-// othersUnderWay returns channels that are closed when the present writes of an object end that may
-// have made a version of it.
+// othersUnderWay returns channels that are closed when the present writes of an object end that
+// may have made a version of it.
 func (s *Set) othersUnderWay(r object.Resource, key object.Key, rv string) (all []<-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
