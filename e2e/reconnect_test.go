@@ -151,8 +151,9 @@ func TestG4G5CredentialsAreExchangedUnderLoadAndTheOldOnesRevoked(t *testing.T) 
 		others.Go(func() {
 			for n := 1; ctx.Err() == nil; n++ {
 				name := fmt.Sprintf("c%02d", 1+w+3*(n%9))
-				_, err := a.admin.CoreV1().ConfigMaps(a.ns).Update(ctx, a.numbered(name, n), metav1.UpdateOptions{})
-				assert.True(t, err == nil || ctx.Err() != nil, "%v", err)
+				// no write is cut short: it could land after the end
+				_, err := a.admin.CoreV1().ConfigMaps(a.ns).Update(t.Context(), a.numbered(name, n), metav1.UpdateOptions{})
+				assert.NoError(t, err)
 			}
 		})
 	}

@@ -252,7 +252,7 @@ func (w *warmed) busy() (end func()) {
 		defer close(done)
 		for i := 0; ctx.Err() == nil; i++ {
 			patch := fmt.Appendf(nil, `{"data":{"busy":"%d"}}`, i)
-			_, _ = w.others.Resource(configMaps).Namespace(w.ns).Patch(ctx, "o-02", types.MergePatchType, patch, metav1.PatchOptions{})
+			_, _ = w.others.Resource(configMaps).Namespace(w.ns).Patch(w.t.Context(), "o-02", types.MergePatchType, patch, metav1.PatchOptions{})
 			select {
 			case <-time.After(50 * time.Millisecond):
 			case <-ctx.Done():
