@@ -201,7 +201,7 @@ func (p *place) farewell(run, ctx context.Context) {
 		for j := i; j < len(keys); j += workers {
 			mine = append(mine, p.owed(keys[j]))
 		}
-		go attempts.Send(ends, func() error { return p.tell(ctx, calls, &running, mine) })
+		go attempts.Send(ends, func() error { return p.callUntilDone(ctx, calls, &running, mine) })
 	}
 	for range workers {
 		if err := <-ends; err != nil {
@@ -226,9 +226,9 @@ func (p *place) owed(key string) *owed {
 	return &owed{key: key, tries: tries}
 }
 
-// tell tells keys that they are gone, in turn, until ctx ends. Calls have a context of their own,
-// and are counted while they run. An error ends the run.
-func (p *place) tell(ctx, calls context.Context, running *atomic.Int64, left []*owed) error {
+// callUntilDone calls for keys that are gone, in turn, until each call has succeeded, or ctx ends.
+// Calls have a context of their own, and are counted while they run. An error ends the run.
+func (p *place) callUntilDone(ctx, calls context.Context, running *atomic.Int64, left []*owed) error {
 	defer func() {
 		for _, o := range left {
 			o.tries.Forget()

@@ -24,9 +24,9 @@ func (u underWay) remove(w *Write) {
 	}
 }
 
-// end says that a write has ended: all streams show what became of the object, or the watch will
-// bring it.
-func (w *Write) end() {
+// wakeAwaiting ends the waits for a write. All streams show what became of the object by now, or
+// the watch will bring it.
+func (w *Write) wakeAwaiting() {
 	w.set.mu.Lock()
 	defer w.set.mu.Unlock()
 	w.set.underWay.remove(w)

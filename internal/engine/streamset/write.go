@@ -65,7 +65,7 @@ func (w *Write) land(done *coherence.Write) {
 		st.EndWrite(w.key, came)
 	}
 	w.begun = nil
-	w.end()
+	w.wakeAwaiting()
 }
 
 // Commit takes in a write that has succeeded: from now on every reading of every stream shows it.
