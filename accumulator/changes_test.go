@@ -16,6 +16,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/refs"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
@@ -218,9 +219,9 @@ func TestAnErrorOfOneQueryLeavesAllAsTheyWere(t *testing.T) {
 		assert.ErrorIs(t, a.Replace(t.Context(), over("A", "as", "other"), over("C", "cs")), query.ErrUnknownQuery)
 		assert.ErrorContains(t, a.Replace(t.Context(), over("A", "as", "other"), over("A", "as")), "two of that name")
 		assert.ErrorContains(t, a.Add(t.Context(), over("C", "cs"), over("C", "cs")), "already")
-		refs := sim.Query("A", "as")
-		refs.Refs = []query.Ref{}
-		assert.ErrorIs(t, a.Replace(t.Context(), over("B", "bs", "other"), refs), query.ErrRefsAtRunTime)
+		named := sim.Query("A", "as")
+		named.Refs = []query.Ref{}
+		assert.ErrorIs(t, a.Replace(t.Context(), over("B", "bs", "other"), named), refs.ErrAtRunTime)
 		sim.After(time.Minute)
 		assert.False(t, update(t, a, snap).Changed)
 		assert.Equal(t, 2, streams.Len())

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/refs"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
@@ -175,7 +176,7 @@ func TestG6WhatWaitsIsAskedFor(t *testing.T) {
 			s.Create("as", sim.Thing("x", "refs", "y"))
 			assert.False(t, quiet(t, a, snap))
 			assert.Empty(t, snap.A)
-			sim.After(query.Patience + time.Second)
+			sim.After(refs.Patience + time.Second)
 			update(t, a, snap)
 			assert.Len(t, snap.A, 1)
 		})

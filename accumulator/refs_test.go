@@ -14,6 +14,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/refs"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
@@ -157,7 +158,7 @@ func TestG8WhatMayNotBeReadOrIsNotAnsweredIsWaitedForAWhileOnly(t *testing.T) {
 		err  error
 		wait time.Duration
 	}{
-		"refused": {forbidden, 5 * second}, "failing": {apierrors.NewServiceUnavailable("down"), query.Patience + second},
+		"refused": {forbidden, 5 * second}, "failing": {apierrors.NewServiceUnavailable("down"), refs.Patience + second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			naming1(t, collect.Options{}, func(t *testing.T, s *sim.Server, _ *streamset.Set, a *Accumulator) {
@@ -258,8 +259,8 @@ func TestObjectsMayNameOnesThatNameOthersButNotInACircle(t *testing.T) {
 		queries[0].Namespace = "ns"
 		_, err = New(t.Context(), streams, queries, collect.Options{})
 		assert.ErrorContains(t, err, "its Refs say which objects are watched")
-		assert.ErrorIs(t, a.Remove(t.Context(), "A"), query.ErrRefsAtRunTime)
-		assert.ErrorIs(t, a.Replace(t.Context(), queries[0]), query.ErrRefsAtRunTime)
+		assert.ErrorIs(t, a.Remove(t.Context(), "A"), refs.ErrAtRunTime)
+		assert.ErrorIs(t, a.Replace(t.Context(), queries[0]), refs.ErrAtRunTime)
 	})
 }
 

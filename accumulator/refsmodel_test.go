@@ -18,6 +18,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/refs"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
@@ -267,7 +268,7 @@ func (m *refModel) looked() error {
 	for _, u := range snap.A {
 		keys, _ := inLabelOf(u)
 		for _, key := range keys {
-			patient := !m.late || time.Since(m.since[key.Name]) < query.Patience
+			patient := !m.late || time.Since(m.since[key.Name]) < refs.Patience
 			if key.Name != "" && !m.known[key.Name] && patient {
 				return fmt.Errorf("G1: %s is shown, and %s that it names is not known", u.GetName(), key.Name)
 			}

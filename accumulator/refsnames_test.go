@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/engine/collect"
-	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
@@ -231,7 +230,7 @@ func TestReferencesAreWatchedAnewWhileAReaderTakesThem(t *testing.T) {
 		go func() {
 			defer close(done)
 			taking.wait()
-			query.Resolve(t.Context(), named)
+			named.Base().(interface{ Resolve(context.Context) }).Resolve(t.Context())
 		}()
 		var snap two
 		update(t, a, &snap)

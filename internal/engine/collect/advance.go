@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/refs"
 )
 
 // A change goes this way:
@@ -69,7 +70,7 @@ func (r *roster[S]) take(ch *change[S]) (end func()) {
 func (f *Field[S]) inPlaceOf(former *Field[S]) *Field[S] {
 	now := &Field[S]{Name: f.Name, Shown: former.Shown, Present: former.Present, Taken: f.Taken}
 	var took bool
-	if now.Query, took = query.Succeed(former.Query, f.Query, f.Taken); took {
+	if now.Query, took = refs.Succeed(former.Query, f.Query, f.Taken); took {
 		now.Taken = query.Batch{}
 	} else if now.Taken.OK() {
 		now.Taken.Breaks |= former.Taken.Breaks // the reader has not taken that
@@ -146,7 +147,7 @@ func (r *roster[S]) queriesWith(ch *change[S]) (all []query.Query) {
 func (r *roster[S]) settled(ch *change[S]) bool {
 	all := true
 	for _, f := range ch.fields { // each is asked: that has the server asked for those that are late
-		all = query.CanFollow(f.Query, r.former(f)) && all
+		all = refs.CanFollow(f.Query, r.former(f)) && all
 	}
 	return all
 }
@@ -171,8 +172,8 @@ func (r *roster[S]) try(ch *change[S]) bool {
 }
 
 func (f *Field[S]) try(former query.Running) bool {
-	query.Foresee(former, f.Query)
-	if !query.CanFollow(f.Query, former) {
+	refs.Foresee(former, f.Query)
+	if !refs.CanFollow(f.Query, former) {
 		return false
 	}
 	f.Taken = f.Query.Take(false)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/refs"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -40,7 +41,7 @@ func (c *Collector[S]) Replace(ctx context.Context, queries ...query.Query) erro
 			case seen[q.Name]:
 				return q.Error(errors.New("there are two of that name"))
 			case e.wanted().Query.Query().Refs != nil:
-				return q.Error(query.ErrRefsAtRunTime)
+				return q.Error(refs.ErrAtRunTime)
 			}
 			seen[q.Name] = true
 		}
@@ -65,7 +66,7 @@ func (c *Collector[S]) start(ctx context.Context, queries []query.Query, suit fu
 		return err
 	}
 	queries = c.wholeForRefs(queries)
-	found, err := query.FindAll(ctx, c.witnessed(queries))
+	found, err := refs.FindAll(ctx, c.witnessed(queries))
 	if err != nil {
 		return err
 	}
@@ -93,12 +94,12 @@ func (c *Collector[S]) wholeForRefs(queries []query.Query) []query.Query {
 }
 
 // connect starts queries whose kinds were looked for. It sends no request.
-func (c *Collector[S]) connect(queries []query.Found) error {
+func (c *Collector[S]) connect(queries []query.Kind) error {
 	ch := &change[S]{}
 	for _, q := range queries {
-		f := c.field(q.Name(), nil)
+		f := c.field(q.Query().Name, nil)
 		var err error
-		if f.Query, err = query.Open(c.host, q, c.former(f)); err != nil {
+		if f.Query, err = refs.Open(c.host, q, c.former(f)); err != nil {
 			ch.close()
 			return err
 		}
@@ -151,7 +152,7 @@ func (c *Collector[S]) Remove(ctx context.Context, names ...string) error {
 				return query.Query{Name: name}.Error(query.ErrUnknownQuery)
 			}
 			if q := e.wanted().Query.Query(); e.naming() || q.Refs != nil {
-				return q.Error(query.ErrRefsAtRunTime)
+				return q.Error(refs.ErrAtRunTime)
 			}
 			delete(wanted, name)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/kates-go/kates/internal/base/plain"
 	"github.com/kates-go/kates/internal/base/watchdog"
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/refs"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/engine/tables"
@@ -83,7 +84,7 @@ type Collector[S any] struct {
 	options Options
 	reader  Reader[S]
 	pacer   *pacer
-	links   query.References
+	links   refs.Links
 
 	upkeep upkeep
 
@@ -131,7 +132,7 @@ func New[S any](ctx context.Context, s *streamset.Set, queries []query.Query, o 
 			c.pacer.poke()
 		}
 	}
-	all, links, err := query.Prepare(ctx, c.host, c.witnessed(queries))
+	all, links, err := refs.Prepare(ctx, c.host, c.witnessed(queries))
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +164,7 @@ func (c *Collector[S]) Start(ctx context.Context) error {
 		return err
 	}
 	for _, f := range c.fields {
-		if err := query.Connect(f.Query); err != nil {
+		if err := f.Query.Connect(); err != nil {
 			c.end(err)
 			return err
 		}

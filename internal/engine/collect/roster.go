@@ -6,6 +6,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/refs"
 )
 
 // roster is which queries a collector has, and which of them the reader has shown.
@@ -57,7 +58,7 @@ func (e entry[S]) naming() bool {
 	if e.shown == nil {
 		return false
 	}
-	_, naming := e.shown.Query.(query.Naming)
+	_, naming := e.shown.Query.(refs.Naming)
 	return naming
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/refs"
 	"github.com/kates-go/kates/internal/engine/stream"
 )
 
@@ -81,7 +82,7 @@ func (c *Collector[S]) Take(fields []*Field[S]) bool {
 // ranked orders the fields: those whose objects name others come before the named ones. The order
 // is stable.
 func ranked[S any](all []*Field[S]) []*Field[S] {
-	rank := func(f *Field[S]) int { return query.Rank(f.Query) }
+	rank := func(f *Field[S]) int { return refs.Rank(f.Query) }
 	if !slices.ContainsFunc(all, func(f *Field[S]) bool { return rank(f) > 0 }) {
 		return all
 	}
@@ -112,7 +113,7 @@ func (c *Collector[S]) followAll(ctx context.Context) (patience time.Duration) {
 		return 0
 	}
 	for _, f := range ranked(c.Fields()) {
-		q, names := f.Query.(query.Naming)
+		q, names := f.Query.(refs.Naming)
 		if !names {
 			continue
 		}

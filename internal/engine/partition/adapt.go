@@ -7,6 +7,7 @@ import (
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/refs"
 )
 
 // Queries may change while keys are handed out. A query keeps its place among the fields, also
@@ -113,7 +114,7 @@ func (x *indexes) succeed(f, next *field) {
 	x.mu.Unlock()
 	if !next.Taken.OK() {
 		// a query whose objects name others has its first batch at hand
-		if _, naming := next.Query.(query.Naming); !naming && f.Present && next.Query.Phase() == query.Empty {
+		if _, naming := next.Query.(refs.Naming); !naming && f.Present && next.Query.Phase() == query.Empty {
 			next.Taken = query.Emptied
 		}
 		return

@@ -59,7 +59,7 @@ func when(holds bool, reason Breaks) Breaks {
 func (b Batch) OK() bool { return b.Extent != Nothing }
 
 // ComesAfter makes the first batch of a query the first one of a query that takes the place of
-// another.
+// another. Neither has Refs.
 func (b *Batch) ComesAfter(old, q Running) {
 	b.Extent = All
 	from, to := unionOf(old).current().resource.Storage, unionOf(q).current().resource.Storage
@@ -102,12 +102,12 @@ func (b *Batch) addStream(t audience.Batch) {
 		b.Changes = append(b.Changes, t.Changes...)
 	}
 	for key := range t.Signals {
-		b.signal(key)
+		b.AddSignal(key)
 	}
 }
 
-// signal adds that a change of a key is worth a signal.
-func (b *Batch) signal(key object.Key) {
+// AddSignal adds that a change of a key is worth a signal.
+func (b *Batch) AddSignal(key object.Key) {
 	if b.Signals == nil {
 		b.Signals = make(map[object.Key]bool)
 	}
@@ -117,12 +117,12 @@ func (b *Batch) signal(key object.Key) {
 // signalAll adds that each change is worth a signal.
 func (b *Batch) signalAll(changes []audience.Change) {
 	for _, c := range changes {
-		b.signal(c.Key)
+		b.AddSignal(c.Key)
 	}
 }
 
-// then combines two batches, b before next.
-func (b Batch) then(next Batch) Batch {
+// Then combines two batches, b before next.
+func (b Batch) Then(next Batch) Batch {
 	switch {
 	case !b.OK():
 		return next
@@ -138,7 +138,7 @@ func (b Batch) then(next Batch) Batch {
 		out.covers = func(key object.Key) bool { return b.Gone(key) || next.Gone(key) }
 	}
 	for key := range b.Signals {
-		out.signal(key)
+		out.AddSignal(key)
 	}
 	later := make(map[object.Key]bool, len(next.Changes))
 	for _, c := range next.Changes {
@@ -158,5 +158,5 @@ func TakeMore(q Running, first Batch) Batch {
 	if !q.State().News {
 		return first
 	}
-	return first.then(q.Take(first.OK() && !first.Absent))
+	return first.Then(q.Take(first.OK() && !first.Absent))
 }

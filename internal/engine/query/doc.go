@@ -2,18 +2,14 @@
 // the changes to one reader, batch by batch.
 //
 // Start at [Query], which says which objects are wanted, and at [Running], a query that runs.
-// [Prepare] makes the queries of a reader, [Open] makes one more. [Host] is what runs them:
-// package collect. A query decides neither when a reader hears of changes nor what a snapshot
-// looks like.
+// [FindKind] finds its kind, and [New] makes one. [Host] is what runs them: package collect. A query
+// decides neither when a reader hears of changes nor what a snapshot looks like.
 //
 //	streams ──dirty keys──▶ Running ──Take──▶ the reader's tables
 //
-// Running has three implementations:
-//
-//   - A union runs on streams over namespaces and names, one or several. No two of them have one
-//     object: see boxes.go.
-//   - References are the objects that others name. Each has a stream.
-//   - A source is one of these whose objects name those of others. It wraps that.
+// The Running of this package runs on streams over namespaces and names, one or several. No two of
+// them have one object: see boxes.go. Package refs has those of queries whose objects are named, or
+// name others.
 //
 // # The life of a query
 //
@@ -47,17 +43,8 @@
 // (late.go). The next batch has all objects. If the kind is another stored resource, versions do
 // not compare.
 //
-// [CanFollow] says whether a query can take the place of another one. It also waits until all that
-// its objects name is known. The collector says when: it switches queries that were replaced
-// together in one take. The two switches are not one: nobody above a query hears that its kind is
-// served in another way, and a query without a reader switches by itself.
-//
-// # References
-//
-// With [Query.Refs], only those objects are watched that objects of other queries name, by one
-// stream each. The names are read as soon as a stream brings an object ([Naming]). The object
-// waits until each named object is known to be present or absent; until then the reader has its
-// last state, with what that named. So no snapshot shows an object whose named objects are
-// unknown. After the first snapshot, no object waits for what the server refuses, nor longer than
-// [Patience].
+// [CanFollow] says whether a query can take the place of another one. The collector says when: it
+// switches queries that were replaced together in one take. The two switches are not one: nobody
+// above a query hears that its kind is served in another way, and a query without a reader switches
+// by itself.
 package query

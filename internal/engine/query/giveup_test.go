@@ -30,11 +30,12 @@ func TestG2WhatOneStreamHasIsNotLostWhereAnotherOneHasGivenUpOwnWrites(t *testin
 		s.Create("as", sim.In("other", "y"))
 		q := sim.Query("A", "as")
 		q.AnyOf = []object.Selection{inNamespace("ns"), inNamespace("other")}
-		found, err := query.Find(context.Background(), q)
+		found, err := query.FindKind(context.Background(), q)
 		require.NoError(t, err)
-		r, err := query.Open(query.Host{Streams: streams, Ready: func() bool { return false }, Past: &query.Past{},
-			Wake: func() {}, Attend: func() {}, Follow: func() {}}, found, nil)
-		require.NoError(t, err)
+		h := query.Host{Streams: streams, Ready: func() bool { return false }, Past: &query.Past{},
+			Wake: func() {}, Attend: func() {}, Follow: func() {}}
+		r := query.New(h, found, h.Wake, false)
+		require.NoError(t, r.Connect())
 		defer r.Close()
 		synctest.Wait()
 		require.Equal(t, 2, streams.Len())

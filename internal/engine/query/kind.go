@@ -10,8 +10,8 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// kind is a query, and how its kind is served. The lock of the query guards it.
-type kind struct {
+// Kind is a query, and how its kind is served. The lock of the query guards it. A copy is a value.
+type Kind struct {
 	query    Query // set once
 	life     life
 	resource object.Resource // valid once the kind is known
@@ -20,10 +20,10 @@ type kind struct {
 	since    time.Time
 }
 
-// resolve finds a query's kind for the first time. A kind that is not found is an error unless the
-// query is optional.
-func resolve(ctx context.Context, q Query) (kind, error) {
-	k := kind{query: q, since: time.Now()}
+// FindKind finds a query's kind for the first time. It may ask the server. A kind that is not found
+// is an error unless the query is optional.
+func FindKind(ctx context.Context, q Query) (Kind, error) {
+	k := Kind{query: q, since: time.Now()}
 	r, err := q.Resolve(ctx)
 	switch {
 	case err == nil:
@@ -31,7 +31,7 @@ func resolve(ctx context.Context, q Query) (kind, error) {
 		k.spacesOf, err = q.findSpaces(ctx)
 		return k, err
 	case q.Optional && ctx.Err() == nil && !errors.Is(err, ErrUnfit):
-		k.missed(err)
+		k.Missed(err)
 	default:
 		return k, q.Error(err)
 	}
@@ -49,44 +49,63 @@ func (q Query) findSpaces(ctx context.Context) (r object.Resource, err error) {
 	return r, err
 }
 
-// serve sets how the kind is served.
-func (k *kind) serve(r, namespaces object.Resource) {
+// Query returns the query.
+func (k *Kind) Query() Query { return k.query }
+
+// Resource returns how the kind is served. It is valid once the kind is known.
+func (k *Kind) Resource() object.Resource { return k.resource }
+
+// Err returns why the kind is not known, or why the query does not fit it; nil otherwise.
+func (k *Kind) Err() error { return k.err }
+
+// Serve sets how the kind is served, and the kind of namespaces. The streams are joined.
+func (k *Kind) Serve(r, namespaces object.Resource) {
 	k.resource, k.spacesOf, k.err = r, namespaces, nil
+	k.life = k.life.after(served)
 }
 
-// missed sets why the kind is unknown.
-func (k *kind) missed(err error) {
+// End ends the query.
+func (k *Kind) End() { k.life = k.life.after(closing) }
+
+// Over reports whether the query has ended.
+func (k *Kind) Over() bool { return k.life.over() }
+
+// Missing reports whether there is certainly nothing to watch.
+func (k *Kind) Missing() bool { return k.life.missing() }
+
+// Missed sets why the kind is unknown.
+func (k *Kind) Missed(err error) {
 	if k.err = err; errors.Is(err, ErrNotServed) || k.unfit() {
 		k.life = k.life.after(missing)
 	}
 }
 
 // suits notes whether the query still fits its kind, which may have come back with another scope.
-func (k *kind) suits(err error) {
+func (k *Kind) suits(err error) {
 	if k.err = err; !k.unfit() {
 		k.err = nil
 	}
 }
 
 // unfit reports whether the kind is served now, but the query does not fit it.
-func (k *kind) unfit() bool { return errors.Is(k.err, ErrUnfit) }
+func (k *Kind) unfit() bool { return errors.Is(k.err, ErrUnfit) }
 
-// known reports whether the kind is known.
-func (k *kind) known() bool { return k.life.known() }
+// Known reports whether the kind is known.
+func (k *Kind) Known() bool { return k.life.known() }
 
-// wide reports whether the kind has no namespaces, as far as it is known.
-func (k *kind) wide() bool { return k.known() && !k.resource.Namespaced }
+// Wide reports whether the kind has no namespaces, as far as it is known.
+func (k *Kind) Wide() bool { return k.Known() && !k.resource.Namespaced }
 
-// phase returns the phase of a query whose kind is not known.
-func (k *kind) phase() Phase {
+// Phase returns the phase of a query whose kind is not known.
+func (k *Kind) Phase() Phase {
 	if k.life.missing() {
 		return Empty
 	}
 	return Incomplete
 }
 
-// status returns what is known without a stream.
-func (k *kind) status() Status {
+// Status returns what is known without a stream.
+func (k *Kind) Status() Status {
 	st := Status{
 		Name: k.query.Name, Kind: k.query.Kind, Namespace: k.query.Namespace, Namespaces: k.query.Namespaces,
 		Optional: k.query.Optional, State: stream.Waiting, Since: k.since,
@@ -154,7 +173,7 @@ func (l life) after(e event) life {
 // over reports whether the query has closed.
 func (l life) over() bool { return l&closed != 0 }
 
-// known reports whether the kind is known.
+// Known reports whether the kind is known.
 func (l life) known() bool { return l&^closed >= filling }
 
 // missing reports whether there is certainly nothing to watch.

@@ -27,14 +27,14 @@ type lateness struct {
 
 // addLate adds streams to those that are late. A task asks the server for them. It reports whether
 // one of them was not among them before. It does not block. Called with mu held.
-func (u *union) addLate(late []*stream.Listener, at position) (more bool) {
+func (u *union) addLate(late []*stream.Listener, at Position) (more bool) {
 	for _, l := range late {
 		if !slices.Contains(u.waiting, l) {
 			u.waiting, more = append(slices.Clip(u.waiting), l), true
 		}
 	}
 	if late != nil {
-		u.untilRV, u.deletion = coherence.Newest(u.untilRV, at.rv), max(u.deletion, at.deletion)
+		u.untilRV, u.deletion = coherence.Newest(u.untilRV, at.RV), max(u.deletion, at.Deletion)
 	}
 	return more
 }
@@ -75,7 +75,7 @@ func (u *union) tend() {
 	switched = switched || can && !u.mayTakeOver
 	u.mayTakeOver = u.mayTakeOver || can
 	u.mu.Unlock()
-	closeAll(left)
+	CloseAll(left)
 	if switched {
 		u.wake()
 	}
@@ -90,36 +90,25 @@ func (u *union) Attend() (all []Task) {
 		all = append(all, lateStream{u, l})
 	}
 	if u.err != nil || u.latest().misplaced() {
-		all = append(all, unresolved{u, &u.host})
+		all = append(all, Unresolved{u, &u.host})
 	}
 	return all
 }
 
 // CanFollow reports whether a query can be shown, so that nothing of former is taken back; nil:
-// there is none under its name. It waits for streams that are late, and has the server asked on
-// their behalf. It also waits for a right to come back that the query lacks, and that former had:
-// objects that are shown do not go away by a refusal that may pass (G8).
+// there is none under its name. Neither has Refs. It waits for streams that are late, and has the
+// server asked on their behalf. It also waits for a right to come back that the query lacks, and
+// that former had: objects that are shown do not go away by a refusal that may pass (G8).
 func CanFollow(q, former Running) bool {
 	u := unionOf(q)
 	if u.Phase() < Complete || !u.passed(u.host.Past.of(u.query.Name, u.current().resource.Storage)) {
 		return false
 	}
-	if s, ok := former.(*source); ok && !s.foresees(q) {
-		return false
-	}
 	return former == nil || !u.current().lacks(unionOf(former).current())
 }
 
-// unionOf returns the union that makes a query. Queries with Refs have none, and do not change.
-func unionOf(q Running) *union {
-	if s, ok := q.(*source); ok {
-		return unionOf(s.Running)
-	}
-	return q.(*union)
-}
-
 // passed reports whether all streams have reached a version of the same resource.
-func (u *union) passed(at position) bool {
+func (u *union) passed(at Position) bool {
 	u.mu.Lock()
 	late := u.now.behind(at)
 	more := u.addLate(late, at)
@@ -136,8 +125,8 @@ type lateStream struct {
 	stream *stream.Listener
 }
 
-// catchUpAfter is how long a late stream may take by itself. Most are late for a moment only.
-const catchUpAfter = 100 * time.Millisecond
+// CatchUpAfter is how long a late stream may take by itself. Most are late for a moment only.
+const CatchUpAfter = 100 * time.Millisecond
 
 // Patience is how long the stream may take by itself. For one that is not shown yet it doubles
 // each time: if what is shown is newer again each time, the server is not asked more and more. A
@@ -147,9 +136,9 @@ func (l lateStream) Patience() time.Duration {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if p := u.latest().part(l.stream); p != nil && (u.next != nil || u.waits()) {
-		return catchUpAfter << min(p.helped, 7)
+		return CatchUpAfter << min(p.helped, 7)
 	}
-	return catchUpAfter
+	return CatchUpAfter
 }
 
 // Do asks the server on behalf of the stream, if something still waits for it.
@@ -161,7 +150,7 @@ func (l lateStream) Do(ctx context.Context) (ok bool) {
 	if !waits {
 		return true
 	}
-	backTo, err := catchUp(ctx, l.stream, position{rv: until, deletion: deletion})
+	backTo, err := CatchUp(ctx, l.stream, Position{RV: until, Deletion: deletion})
 	if err != nil {
 		return false
 	}
@@ -211,7 +200,7 @@ func (u *union) reached(l *stream.Listener, rv string, deletion int64) {
 // value is empty.
 type Past struct {
 	mu  lockorder.Mutex[lockorder.Past]
-	had map[pastKey]position // bounded by the names and the resources that were ever watched
+	had map[pastKey]Position // bounded by the names and the resources that were ever watched
 }
 
 // pastKey is a query's name and a stored resource: versions compare within one.
@@ -219,31 +208,31 @@ type pastKey struct{ name, storage string }
 
 // raise adds how new what the reader has is now. With newHistory versions from before do not
 // compare.
-func (p *Past) raise(name string, at position, newHistory bool) {
-	if at.storage == "" {
+func (p *Past) raise(name string, at Position, newHistory bool) {
+	if at.Storage == "" {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.had == nil {
-		p.had = make(map[pastKey]position)
+		p.had = make(map[pastKey]Position)
 	}
-	key := pastKey{name, at.storage}
+	key := pastKey{name, at.Storage}
 	if old := p.had[key]; !newHistory {
-		if at.deletion != 0 || !coherence.Newer(at.rv, old.rv) { // else the position is past the deletion
-			at.deletion = max(at.deletion, old.deletion)
+		if at.Deletion != 0 || !coherence.Newer(at.RV, old.RV) { // else the position is past the deletion
+			at.Deletion = max(at.Deletion, old.Deletion)
 		}
-		at.rv = coherence.Newest(at.rv, old.rv)
+		at.RV = coherence.Newest(at.RV, old.RV)
 	}
 	p.had[key] = at
 }
 
 // of returns what was noted of a name and a resource.
-func (p *Past) of(name, storage string) position {
+func (p *Past) of(name, storage string) Position {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := p.had[pastKey{name, storage}]
-	at.storage = storage
+	at.Storage = storage
 	return at
 }
 
@@ -252,4 +241,18 @@ func (p *Past) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.had = nil
+}
+
+// CatchUp asks the server on behalf of a stream that has to be as new as something that was shown.
+// It returns the version of the server's list if that is older: the server's history went back.
+func CatchUp(ctx context.Context, l *stream.Listener, at Position) (backTo string, err error) {
+	to := at.RV
+	if at.Deletion > 0 {
+		to = "" // the present
+	}
+	listRV, err := l.CatchUp(ctx, to)
+	if err == nil && coherence.Comparable(listRV) && coherence.Newer(at.RV, listRV) {
+		backTo = listRV
+	}
+	return backTo, err
 }

@@ -26,6 +26,9 @@ var ErrNotServed = errors.New("not served")
 // query counts as empty, and its status has the error.
 var ErrUnfit = errors.New("the query does not fit its kind")
 
+// ErrUnknownQuery says that no query has the given name.
+var ErrUnknownQuery = errors.New("there is no query of that name")
+
 // Query says which objects are wanted: those of a kind, in a namespace or in all, narrowed by
 // selectors. Each is one field of a snapshot.
 type Query struct {

@@ -17,6 +17,10 @@ import (
 type Running interface {
 	// Query returns the query.
 	Query() Query
+	// Base returns the query itself, or the one that it wraps.
+	Base() Running
+	// Connect joins the streams. It is called once, before all else. After an error, Close is due.
+	Connect() error
 
 	// Take returns what has changed since the last batch. present: the reader has a snapshot of the
 	// query. Otherwise there is no batch while a stream has given up own writes.
@@ -52,40 +56,21 @@ type Task interface {
 	Do(ctx context.Context) (ok bool)
 }
 
-// unresolved is a query whose kind is not known, or no longer served as before.
-type unresolved struct {
-	query Running
-	host  *Host
+// Unresolved is a query whose kind is not known, or no longer served as before.
+type Unresolved struct {
+	// Kind finds out how its kind is served now, and joins its streams.
+	Kind interface{ Resolve(ctx context.Context) }
+	Host *Host
 }
 
-func (t unresolved) Patience() time.Duration { return t.host.Streams.Config().KindPoll }
+// Patience is the time between two looks for a kind.
+func (t Unresolved) Patience() time.Duration { return t.Host.Streams.Config().KindPoll }
 
-func (t unresolved) Do(ctx context.Context) (ok bool) {
-	Resolve(ctx, t.query)
-	t.host.Follow()
+// Do looks for the kind.
+func (t Unresolved) Do(ctx context.Context) (ok bool) {
+	t.Kind.Resolve(ctx)
+	t.Host.Follow()
 	return true
-}
-
-// Resolve finds out how the kind of a query is served now, and joins its streams.
-func Resolve(ctx context.Context, q Running) {
-	switch q := q.(type) {
-	case *source:
-		Resolve(ctx, q.Running)
-	case *references:
-		q.resolve(ctx)
-	case *union:
-		q.resolve(ctx)
-	}
-}
-
-// Naming is a [Running] whose objects name those of others.
-type Naming interface {
-	Running
-	// Follow reads the names in objects as they come, so that the named objects are watched at
-	// once. It keeps the changes for the next Take. next is a query that is to take the place of
-	// this one; nil: there is none. Follow returns how long objects may still wait for those that
-	// they name, 0 if none waits. It belongs to the reader's turn.
-	Follow(present bool, next Running) (patience time.Duration)
 }
 
 // Phase says what a reader can take of a query.
@@ -145,8 +130,8 @@ type Host struct {
 	Past *Past
 }
 
-// listen returns the options of a query's listeners.
-func (h *Host) listen(q Query) stream.ListenOptions {
+// Listen returns the options of a query's listeners.
+func (h *Host) Listen(q Query) stream.ListenOptions {
 	from := stream.Any
 	if q.Apart {
 		from = stream.Own

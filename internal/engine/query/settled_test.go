@@ -23,10 +23,10 @@ func replaced(t *testing.T, s *sim.Server, h query.Host) (now, next query.Runnin
 	open := func(namespace string, former query.Running) query.Running {
 		q := sim.Query("A", "as")
 		q.Namespace = namespace
-		found, err := query.Find(context.Background(), q)
+		found, err := query.FindKind(context.Background(), q)
 		require.NoError(t, err)
-		r, err := query.Open(h, found, former)
-		require.NoError(t, err)
+		r := query.New(h, found, h.Wake, former != nil)
+		require.NoError(t, r.Connect())
 		return r
 	}
 	now = open("ns", nil)

@@ -58,9 +58,9 @@ type Status struct {
 	Start string `json:"start,omitempty"`
 }
 
-// addAll adds the status of all streams of a query. It reports whether what they do not watch is
+// AddAll adds the status of all streams of a query. It reports whether what they do not watch is
 // certainly absent, or may not be read.
-func (st *Status) addAll(all []*stream.Listener) (absent bool) {
+func (st *Status) AddAll(all []*stream.Listener) (absent bool) {
 	absent = true
 	for i, l := range all {
 		s := l.Status()

@@ -34,16 +34,16 @@ type part struct {
 	helped int
 }
 
-// position is a version of a stored resource.
-type position struct {
-	storage, rv string
-	deletion    int64 // the number of the latest one that may be newer than rv, see Listener.Newest
+// Position is a version of a stored resource.
+type Position struct {
+	Storage, RV string
+	Deletion    int64 // the number of the latest one that may be newer than RV, see Listener.Newest
 }
 
-// include makes the position no older than what a stream shows.
-func (p *position) include(l *stream.Listener) {
+// Include makes the position no older than what a stream shows.
+func (p *Position) Include(l *stream.Listener) {
 	rv, deletion := l.Newest()
-	p.rv, p.deletion = coherence.Newest(p.rv, rv), max(p.deletion, deletion)
+	p.RV, p.Deletion = coherence.Newest(p.RV, rv), max(p.Deletion, deletion)
 }
 
 // ready reports whether the part has its whole first list.
@@ -69,7 +69,8 @@ func listenersOf(parts []*part) []*stream.Listener {
 	return all
 }
 
-func closeAll(listeners []*stream.Listener) {
+// CloseAll closes listeners.
+func CloseAll(listeners []*stream.Listener) {
 	for _, l := range listeners {
 		l.Close()
 	}
@@ -95,7 +96,7 @@ func (s *streams) settled(optional bool) bool {
 func (s *streams) phase(optional, moving bool) Phase {
 	switch {
 	case moving || !s.settled(optional):
-		return phaseOf(listenersOf(s.parts))
+		return PhaseOf(listenersOf(s.parts))
 	case optional && s.spaces != nil && s.spaces.State().First >= stream.Refused:
 		return Empty // the selected namespaces cannot be known
 	case slices.ContainsFunc(s.parts, func(p *part) bool { return !optional || p.listener.State().First == stream.NotRefused }):
@@ -104,8 +105,8 @@ func (s *streams) phase(optional, moving bool) Phase {
 	return Empty
 }
 
-// phaseOf returns the phase of streams some of which are incomplete.
-func phaseOf(all []*stream.Listener) Phase {
+// PhaseOf returns the phase of streams some of which are incomplete.
+func PhaseOf(all []*stream.Listener) Phase {
 	phase := Incomplete
 	for _, l := range all {
 		switch st := l.State(); {
@@ -152,10 +153,10 @@ func (s *streams) lacks(other *streams) bool {
 
 // position returns the newest version that the streams show, and of what: that of the newest
 // event, bookmark, list, or own write that one of them has.
-func (s *streams) position() position {
-	at := position{storage: s.resource.Storage}
+func (s *streams) position() Position {
+	at := Position{Storage: s.resource.Storage}
 	for _, p := range s.parts {
-		at.include(p.listener)
+		at.Include(p.listener)
 	}
 	return at
 }
@@ -164,13 +165,13 @@ func (s *streams) position() position {
 // server was asked for is not late once it was as new as the server, whatever its version: the
 // server may have been restored. If at has the number of a deletion, each stream has to be as new
 // as the server after that deletion. Called with the lock of the query held.
-func (s *streams) behind(at position) (late []*stream.Listener) {
-	if s.resource.Storage != at.storage {
+func (s *streams) behind(at Position) (late []*stream.Listener) {
+	if s.resource.Storage != at.Storage {
 		return nil
 	}
 	for _, p := range s.parts {
-		older := coherence.Newer(at.rv, p.listener.State().PositionRV) && coherence.Newer(at.rv, p.excusedRV)
-		if p.ready() && (older || at.deletion > p.excusedDeletion) {
+		older := coherence.Newer(at.RV, p.listener.State().PositionRV) && coherence.Newer(at.RV, p.excusedRV)
+		if p.ready() && (older || at.Deletion > p.excusedDeletion) {
 			late = append(late, p.listener)
 		}
 	}

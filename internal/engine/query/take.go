@@ -17,13 +17,13 @@ func (u *union) Take(present bool) Batch {
 	if u.canSwitch() {
 		left = u.switchOver()
 	}
-	s, next, before, k := u.now, u.next, u.life, u.kind
+	s, next, before, k := u.now, u.next, u.life, u.Kind
 	renews, breaks := !s.taken, s.breaks
 	s.taken, s.breaks, u.mayTakeOver = true, 0, false
 	u.to(taken) // from now on the streams change in the reader's turn
 	u.mu.Unlock()
-	closeAll(left)
-	if !k.known() {
+	CloseAll(left)
+	if !k.Known() {
 		return Batch{}
 	}
 	b := u.takeStreams(present && before == shown, s, renews) // what is shown may be of an earlier query

@@ -23,7 +23,7 @@ type union struct {
 	heir bool   // it is to take the place of another query
 
 	mu lockorder.Mutex[lockorder.Union]
-	kind
+	Kind
 	lateness
 	now  *streams // those that a reader sees; empty while the kind is not known
 	next *streams // those of the kind as it is served now; nil: now has them
@@ -35,18 +35,28 @@ type union struct {
 	batches []audience.Batch // of the streams, empty between two turns
 }
 
-func newUnion(h Host, k kind) *union { return &union{host: h, wake: h.Wake, kind: k, now: &streams{}} }
+// New makes a query that runs on streams. wake says that there may be news. heir: it is to take the
+// place of another query. It sends no request, and nothing runs until Connect.
+func New(h Host, k Kind, wake func(), heir bool) Running {
+	return &union{host: h, wake: wake, heir: heir, Kind: k, now: &streams{}}
+}
+
+// unionOf returns the union that makes a query. Queries with Refs have none, and do not change.
+func unionOf(q Running) *union { return q.Base().(*union) }
+
+func (u *union) Base() Running { return u }
 
 // to moves the query on. Called with mu held.
 func (u *union) to(e event) {
 	u.life = u.life.after(e)
-	u.attends.Store(u.next != nil || u.waits())
+	u.moved()
 }
+
+// moved notes whether streams wait to take over. Called with mu held.
+func (u *union) moved() { u.attends.Store(u.next != nil || u.waits()) }
 
 // waits reports whether the query waits to take the place of another one. Called with mu held.
 func (u *union) waits() bool { return u.heir && u.life&^closed < shown }
-
-func (u *union) Query() Query { return u.query }
 
 // current returns the streams that a reader sees.
 func (u *union) current() *streams {
@@ -65,10 +75,10 @@ func (u *union) latest() *streams {
 
 func (u *union) Phase() Phase {
 	u.mu.Lock()
-	now, moving, k := u.now, u.next != nil, u.kind
+	now, moving, k := u.now, u.next != nil, u.Kind
 	u.mu.Unlock()
-	if !k.known() {
-		return k.phase()
+	if !k.Known() {
+		return k.Phase()
 	}
 	return now.phase(k.query.Optional, moving)
 }
@@ -95,13 +105,13 @@ func (u *union) Each(namespace string, f func(object.Key, object.Object)) {
 
 func (u *union) Status() Status {
 	u.mu.Lock()
-	s, k := u.latest(), u.kind
+	s, k := u.latest(), u.Kind
 	u.mu.Unlock()
-	st := k.status()
-	if k.known() && len(s.parts) == 0 {
+	st := k.Status()
+	if k.Known() && len(s.parts) == 0 {
 		st.State = stream.Synced // no namespaces
 	}
-	absent := st.addAll(listenersOf(s.parts))
+	absent := st.AddAll(listenersOf(s.parts))
 	if s.spaces != nil {
 		if ns := s.spaces.Status(); ns.State != stream.Synced {
 			ns.Error = strings.TrimSpace("namespaces: " + ns.Error)
@@ -110,27 +120,27 @@ func (u *union) Status() Status {
 			absent = absent && s.spaces.State().Absent()
 		}
 	}
-	st.Absent = st.Absent || st.Optional && k.known() && absent && st.State != stream.Synced
+	st.Absent = st.Absent || st.Optional && k.Known() && absent && st.State != stream.Synced
 	if k.unfit() {
 		st.Error, st.Absent = k.err.Error(), false
 	}
 	return st
 }
 
-func (u *union) connect() error {
+func (u *union) Connect() error {
 	if u.err != nil {
 		return nil // Resolve does it later
 	}
 	return u.attach(u.resource, u.spacesOf)
 }
 
-// resolve finds out how the kind is served now, and joins its streams.
-func (u *union) resolve(ctx context.Context) {
+// Resolve finds out how the kind is served now, and joins its streams.
+func (u *union) Resolve(ctx context.Context) {
 	u.mu.Lock()
-	k := u.kind
+	k := u.Kind
 	u.mu.Unlock()
 	r, err := k.query.Resolve(ctx)
-	if k.known() {
+	if k.Known() {
 		if err == nil && !r.Serves(k.resource) {
 			err = u.attach(r, k.spacesOf)
 		}
@@ -148,7 +158,7 @@ func (u *union) resolve(ctx context.Context) {
 	}
 	if err != nil {
 		u.mu.Lock()
-		u.missed(err)
+		u.Missed(err)
 		u.mu.Unlock()
 		u.host.Wake()
 	}
@@ -165,7 +175,7 @@ func (u *union) attach(r, namespaces object.Resource) error {
 	u.mu.Lock()
 	if u.life.over() {
 		u.mu.Unlock()
-		closeAll(fresh.listeners())
+		CloseAll(fresh.listeners())
 		return stream.ErrClosed
 	}
 	var unneeded []*stream.Listener
@@ -173,17 +183,17 @@ func (u *union) attach(r, namespaces object.Resource) error {
 		unneeded, u.next = u.next.listeners(), nil
 	}
 	switch {
-	case !u.known():
+	case !u.Known():
 		u.now = fresh
 	case r.Serves(u.now.resource): // it is served as before
 		unneeded = append(unneeded, fresh.listeners()...)
 	default:
 		u.next = fresh
 	}
-	u.serve(r, namespaces)
-	u.to(served)
+	u.Serve(r, namespaces)
+	u.moved()
 	u.mu.Unlock()
-	closeAll(unneeded)
+	CloseAll(unneeded)
 	u.wake() // a first list may have been in before the query was
 	return nil
 }
@@ -193,19 +203,19 @@ func (u *union) join(r, namespaces object.Resource) (s *streams, err error) {
 	s = &streams{resource: r}
 	defer func() {
 		if err != nil {
-			closeAll(s.listeners())
+			CloseAll(s.listeners())
 			err = u.query.Error(err)
 		}
 	}()
 	if spaces := u.query.Spaces; spaces != nil {
-		o := u.host.listen(Query{})
+		o := u.host.Listen(Query{})
 		o.Wake = u.notify
 		spec := object.Spec{Selection: object.Selection{Labels: spaces.Labels}, Form: object.Metadata}
 		if s.spaces, err = u.host.Streams.Join(namespaces, spec, o); err != nil {
 			return s, err
 		}
 	}
-	o := u.host.listen(u.query)
+	o := u.host.Listen(u.query)
 	o.Wake = u.notify
 	for _, w := range u.query.Watches(r) {
 		l, err := u.host.Streams.Join(r, w, o)
@@ -248,5 +258,5 @@ func (u *union) Close() {
 	u.to(closing)
 	all := u.listeners()
 	u.mu.Unlock()
-	closeAll(all)
+	CloseAll(all)
 }

@@ -141,7 +141,7 @@ var collecting = []mutant{
 	},
 	{
 		name: "a kind that is unknown is a kind that is empty", peer: failedStart,
-		in: "query.resolve", caught: "TestG11AFailingNewLeavesNothingBehind",
+		in: "FindKind", caught: "TestG11AFailingNewLeavesNothingBehind",
 		old: `q.Optional && ctx.Err() == nil && !errors.Is(err, ErrUnfit)`,
 		new: `ctx.Err() == nil`,
 	},

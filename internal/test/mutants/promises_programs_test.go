@@ -137,13 +137,13 @@ var partitions = []mutant{
 	},
 	{
 		name: "the first snapshot does not wait for what is named", says: "an object is shown when what it names is known",
-		in: "references.Phase", caught: "TestG1TheFirstSnapshotWaitsUntilWhatIsNamedIsKnown/paged",
-		old: `!r.known.Load() || slices.ContainsFunc(all, func(l *stream.Listener) bool { return !r.ready(l, k.query.Optional) })`,
-		new: `!r.known.Load() && slices.ContainsFunc(all, func(l *stream.Listener) bool { return !r.ready(l, k.query.Optional) })`,
+		in: "followed.Phase", caught: "TestG1TheFirstSnapshotWaitsUntilWhatIsNamedIsKnown/paged",
+		old: `!r.known.Load() || slices.ContainsFunc(all, func(l *stream.Listener) bool { return !r.ready(l, k.Query().Optional) })`,
+		new: `!r.known.Load() && slices.ContainsFunc(all, func(l *stream.Listener) bool { return !r.ready(l, k.Query().Optional) })`,
 	},
 	{
 		name: "one that may not be read is waited for without end", says: "what is named is watched for as long as it is named",
-		in: "references.ready", caught: "TestG8WhatMayNotBeReadOrIsNotAnsweredIsWaitedForAWhileOnly/refused",
+		in: "followed.ready", caught: "TestG8WhatMayNotBeReadOrIsNotAnsweredIsWaitedForAWhileOnly/refused",
 		old: `(optional || r.host.Ready())`,
 		new: `optional`,
 	},

@@ -93,7 +93,7 @@ var clusters = []mutant{
 	},
 	{
 		name: "a change is not noted", says: "Update is asked for while it would show something new",
-		in: "Host.listen", caught: "TestG2WhatIsWorthNoSignalIsNoted",
+		in: "Host.Listen", caught: "TestG2WhatIsWorthNoSignalIsNoted",
 		old: `h.Noted`,
 		new: `func() {}`,
 	},

@@ -43,10 +43,11 @@ var arrows = []struct {
 	{"stream", "source audience intake reflector store warm"},
 	{"streamset", "source audience intake reflector store warm stream"},
 	{"query", "plan audience stream streamset"},
+	{"refs", "audience query stream"},
 	{"tables", ""},
-	{"collect", "source stream streamset query tables"},
+	{"collect", "source stream streamset query refs tables"},
 	{"lister", "streamset query collect tables"},
-	{"partition", "streamset query collect tables"},
+	{"partition", "streamset query refs collect tables"},
 }
 
 // sources calls f with each file of the engine that is no test, by the package that it is in.

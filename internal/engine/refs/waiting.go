@@ -1,10 +1,11 @@
-package query
+package refs
 
 import (
 	"sync/atomic"
 	"time"
 
 	"github.com/kates-go/kates/internal/engine/audience"
+	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/object"
 )
 
@@ -13,17 +14,20 @@ import (
 // absent. So the reader gets all objects of that query at once, with what they name. It belongs to
 // the reader's turn, but known.
 type coming struct {
-	of      Running
+	of      query.Running
 	objects map[object.Key]nameable
-	known   atomic.Pointer[union] // the query that need not wait
+	known   atomic.Pointer[query.Running] // the query that need not wait
 }
 
 // foresees reports whether all that the objects of a query name is known.
-func (s *reading) foresees(q Running) bool { return s.coming.known.Load() == unionOf(q) }
+func (s *reading) foresees(q query.Running) bool {
+	known := s.coming.known.Load()
+	return known != nil && *known == q
+}
 
 // Foresee reads the names in the objects of a query that is to take the place of another one, if
 // that has any. It belongs to the reader's turn.
-func Foresee(former, next Running) {
+func Foresee(former, next query.Running) {
 	if s, names := former.(*source); names {
 		s.foresee(next)
 	}
@@ -31,9 +35,9 @@ func Foresee(former, next Running) {
 
 // foresee reads the names in the objects of a query that is to take the source's place. It returns
 // how long the switch may still wait for the objects that they name, 0 if it does not.
-func (s *reading) foresee(next Running) (patience time.Duration) {
+func (s *reading) foresee(next query.Running) (patience time.Duration) {
 	s.forgetComing(next)
-	if next == nil || next.Phase() < Complete {
+	if next == nil || next.Phase() < query.Complete {
 		return 0
 	}
 	found := make(map[object.Key]object.Object)
@@ -64,16 +68,16 @@ func (s *reading) foresee(next Running) (patience time.Duration) {
 	for _, w := range s.coming.objects {
 		patience = max(patience, s.patience(w))
 	}
-	var known *union
+	var known *query.Running
 	if patience == 0 {
-		known = unionOf(next)
+		known = &next
 	}
 	s.coming.known.Store(known)
 	return patience
 }
 
 // forgetComing forgets the objects of a query that is no longer to take the place.
-func (s *reading) forgetComing(next Running) {
+func (s *reading) forgetComing(next query.Running) {
 	if s.coming.of == next {
 		return
 	}
@@ -129,11 +133,11 @@ func (h *held) drop(key object.Key) {
 
 // settle releases each key that need not wait, and adds the change to a batch. It reports whether
 // one of them is worth a signal. release returns false for a key that still waits.
-func (h *held) settle(out *Batch, shown func(object.Key) (object.Object, bool), release func(object.Key, nameable) bool) (news bool) {
+func (h *held) settle(out *query.Batch, shown func(object.Key) (object.Object, bool), release func(object.Key, nameable) bool) (news bool) {
 	for key, w := range h.keys {
 		o, had := shown(key)
 		if release(key, w) {
-			out.Extent = max(out.Extent, Some)
+			out.Extent = max(out.Extent, query.Some)
 			out.Changes = append(out.Changes, audience.Change{Key: key, Object: w.object})
 			if h.signals[key] {
 				news = true
@@ -156,8 +160,8 @@ func (h *held) settle(out *Batch, shown func(object.Key) (object.Object, bool), 
 }
 
 // addSignal adds to a batch that a key is worth a signal.
-func (h *held) addSignal(out *Batch, key object.Key) {
+func (h *held) addSignal(out *query.Batch, key object.Key) {
 	if h.perKey {
-		out.signal(key)
+		out.AddSignal(key)
 	}
 }

@@ -1,4 +1,4 @@
-package query
+package refs
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/base/guard"
+	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -23,14 +24,14 @@ import (
 //
 // Only the goroutine that has the reader's turn uses the fields, but for the atomic ones.
 type source struct {
-	Running
+	query.Running
 	*reading
 }
 
 // reading is what a source has read. A query that takes the place of another one goes on with it.
 type reading struct {
 	of   atomic.Pointer[source] // the query that is shown
-	host Host
+	host query.Host
 	to   []naming
 	// released are the objects that the reader has, or will have with the next batch; waiting are
 	// those that wait for the objects that they name.
@@ -38,10 +39,10 @@ type reading struct {
 	waiting  held
 	readAll  atomic.Pointer[source] // the query in all of whose objects the names have been read
 	absent   bool                   // the query is optional, and its kind is gone
-	breaks   Breaks                 // of the batches of waiting objects
+	breaks   query.Breaks           // of the batches of waiting objects
 	// first is the first batch of a query that takes the place of another one, and next what Follow
 	// has taken in advance.
-	first, next Batch
+	first, next query.Batch
 	pending     pending
 	// unread: what was logged of objects whose names cannot be read
 	unread map[object.Key]string
@@ -57,7 +58,7 @@ type pending struct {
 
 // naming is one way in which objects name those of another query.
 type naming struct {
-	to    *references
+	to    *followed
 	names func(object.Object) ([]object.Key, error)
 	// wide: the names have no namespace, since the kind has none. A kind that is unknown counts
 	// as namespaced.
@@ -70,18 +71,15 @@ type nameable struct {
 	names  [][]object.Key
 }
 
-func newSource(h Host, q Running) *source {
+func newSource(h query.Host, q query.Running) *source {
 	s := &source{q, &reading{host: h, released: make(map[object.Key]nameable)}}
 	s.of.Store(s)
 	s.waiting.perKey = h.PerKey
-	if u, ok := q.(*union); ok {
-		u.wake = h.Follow // the names are read before there is news
-	}
 	return s
 }
 
 // State: at rest, no object waits. Those that do may come with time alone.
-func (s *source) State() State {
+func (s *source) State() query.State {
 	st, held := s.Running.State(), int(s.pending.held.Load())
 	st.News = st.News || s.pending.news.Load()
 	st.AtRest = st.AtRest && held == 0 && !s.pending.any.Load()
@@ -89,24 +87,24 @@ func (s *source) State() State {
 	return st
 }
 
-func (s *source) Take(present bool) Batch {
+func (s *source) Take(present bool) query.Batch {
 	if !s.read(present) && !present {
-		return Batch{} // what Follow has taken may lack own writes that a stream has given up since
+		return query.Batch{} // what Follow has taken may lack own writes that a stream has given up since
 	}
 	b := s.next
-	s.next = Batch{}
+	s.next = query.Batch{}
 	s.pending.any.Store(false)
 	s.pending.news.Store(false)
 	return b
 }
 
 func (s *source) Untake() {
-	s.first, s.next = Batch{}, Batch{}
+	s.first, s.next = query.Batch{}, query.Batch{}
 	s.pending.any.Store(false)
 	s.Running.Untake()
 }
 
-func (s *source) Follow(present bool, next Running) (patience time.Duration) {
+func (s *source) Follow(present bool, next query.Running) (patience time.Duration) {
 	s.read(present)
 	patience = s.foresee(next)
 	for _, w := range s.waiting.keys {
@@ -122,19 +120,19 @@ func (s *source) Follow(present bool, next Running) (patience time.Duration) {
 func (s *source) read(present bool) bool {
 	news := s.State().News
 	s.rescope()
-	var b Batch
+	var b query.Batch
 	if first := s.first; first.OK() {
-		s.first = Batch{}
-		b, news = TakeMore(s.Running, first), true
+		s.first = query.Batch{}
+		b, news = query.TakeMore(s.Running, first), true
 	} else {
 		b = s.Running.Take(present)
 	}
-	s.next = s.next.then(s.hold(b, news))
+	s.next = s.next.Then(s.hold(b, news))
 	if b.OK() {
 		s.readAll.Store(s)
 	}
 	s.pending.any.Store(s.next.OK())
-	if b.Breaks.Has(Anew) {
+	if b.Breaks.Has(query.Anew) {
 		s.forgetComing(nil) // they have come
 	}
 	return b.OK()
@@ -147,7 +145,7 @@ func (s *reading) releasedOf(key object.Key) (object.Object, bool) {
 }
 
 // hold holds objects back until it is known whether the objects that they name exist.
-func (s *reading) hold(b Batch, news bool) Batch {
+func (s *reading) hold(b query.Batch, news bool) query.Batch {
 	if b.OK() {
 		s.absent = b.Absent
 	}
@@ -171,7 +169,8 @@ func (s *reading) hold(b Batch, news bool) Batch {
 		s.leave(b, there)
 	}
 	s.breaks |= b.Breaks
-	out := Batch{Extent: b.Extent, Breaks: s.breaks, Absent: s.absent, Signals: b.Signals, covers: b.covers}
+	out := b
+	out.Changes, out.Breaks, out.Absent = nil, s.breaks, s.absent
 	s.host.Streams.Reach(stream.AtNames)
 	worth := s.waiting.settle(&out, s.releasedOf, func(key object.Key, w nameable) bool {
 		if s.patience(w) > 0 {
@@ -191,7 +190,7 @@ func (s *reading) hold(b Batch, news bool) Batch {
 }
 
 // leave drops the keys that are gone, see Batch.Gone.
-func (s *reading) leave(b Batch, there map[object.Key]bool) {
+func (s *reading) leave(b query.Batch, there map[object.Key]bool) {
 	for key, w := range s.waiting.keys {
 		if !there[key] && b.Gone(key) {
 			s.count(w, -1)
@@ -240,7 +239,7 @@ func (s *reading) count(w nameable, by int) {
 
 // readFor reports whether the names of r's objects have been read, with the present scope of its
 // kind.
-func (s *reading) readFor(r *references, wide bool) bool {
+func (s *reading) readFor(r *followed, wide bool) bool {
 	return s.readAll.Load() == s.of.Load() && !slices.ContainsFunc(s.to, func(n naming) bool { return n.to == r && n.wide != wide })
 }
 
@@ -309,7 +308,7 @@ func (s *reading) namesIn(o object.Object, before [][]object.Key) nameable {
 
 // failure says why an object's names of one query cannot be read.
 type failure struct {
-	of  *references
+	of  *followed
 	err error
 }
 

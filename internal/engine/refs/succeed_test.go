@@ -1,4 +1,4 @@
-package query_test
+package refs_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/internal/engine/query"
+	"github.com/kates-go/kates/internal/engine/refs"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/object"
@@ -30,11 +31,11 @@ func TestG1NamesOfAQueryThatIsReplacedBeforeTheFirstSnapshotAreReadAgain(t *test
 		b.Refs = []query.Ref{{Query: "A", Names: func(o object.Object) ([]object.Key, error) {
 			return []object.Key{{Name: o.GetLabels()["refs"]}}, nil
 		}}}
-		all, links, err := query.Prepare(context.Background(), h, []query.Query{a, b})
+		all, links, err := refs.Prepare(context.Background(), h, []query.Query{a, b})
 		require.NoError(t, err)
 		now, named := all[0], all[1]
 		for _, q := range all {
-			require.NoError(t, query.Connect(q))
+			require.NoError(t, q.Connect())
 		}
 		take := func() {
 			synctest.Wait()
@@ -46,13 +47,13 @@ func TestG1NamesOfAQueryThatIsReplacedBeforeTheFirstSnapshotAreReadAgain(t *test
 		require.Equal(t, query.Complete, named.Phase())
 
 		a.Namespace = "other"
-		found, err := query.Find(context.Background(), a)
+		found, err := refs.Find(context.Background(), a)
 		require.NoError(t, err)
-		next, err := query.Open(h, found, now)
+		next, err := refs.Open(h, found, now)
 		require.NoError(t, err)
 		synctest.Wait()
 		former := now
-		now, _ = query.Succeed(former, next, query.Batch{})
+		now, _ = refs.Succeed(former, next, query.Batch{})
 		former.Close()
 		require.Equal(t, query.Complete, now.Phase())
 		assert.Less(t, named.Phase(), query.Complete, "what the other query names is not known")

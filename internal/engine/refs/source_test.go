@@ -1,4 +1,4 @@
-package query
+package refs
 
 import (
 	"testing"

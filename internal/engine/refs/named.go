@@ -1,4 +1,4 @@
-package query
+package refs
 
 import (
 	"context"
@@ -6,10 +6,12 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -29,8 +31,8 @@ type reference struct {
 	ahead int              // how many objects do that nobody has yet, see coming
 	watch *stream.Listener // nil if the kind is unknown, or no such object can exist
 	since time.Time
-	floor position // the reader may have had the object as new as this, see behind
-	gone  bool     // nothing names it any more. Guarded by fresh.mu
+	floor query.Position // the reader may have had the object as new as this, see behind
+	gone  bool           // nothing names it any more. Guarded by fresh.mu
 }
 
 // watches returns the streams.
@@ -87,7 +89,7 @@ func (n *names) count(key object.Key, by, ahead int) (*reference, fate) {
 }
 
 // count is names.count, and does what follows from it.
-func (r *references) count(key object.Key, by, ahead int) {
+func (r *followed) count(key object.Key, by, ahead int) {
 	r.mu.Lock()
 	ref, fate := r.names.count(key, by, ahead)
 	old := ref.watch
@@ -107,14 +109,15 @@ func (r *references) count(key object.Key, by, ahead int) {
 // join watches an object that is named, if its kind is known and such an object can exist. It is
 // called without locks, since a stream may ask for its source. If the kind is served in another
 // way meanwhile, or nothing names the object any more, it does nothing.
-func (r *references) join(ref *reference) {
+func (r *followed) join(ref *reference) {
 	r.mu.Lock()
 	serving, k := r.serving, r.kind
 	r.mu.Unlock()
-	if !k.known() || nowhere(ref.key, !k.resource.Namespaced) {
+	if !k.Known() || nowhere(ref.key, !k.Resource().Namespaced) {
 		return
 	}
-	q, l := k.query, r.host.listen(k.query)
+	q := k.Query()
+	l := r.host.Listen(q)
 	l.From = stream.Own // there may be many
 	noted := l.Noted
 	l.Noted = func() {
@@ -129,8 +132,8 @@ func (r *references) join(ref *reference) {
 		r.host.Follow()
 		r.host.Wake()
 	}
-	name := object.Selection{Fields: fields.OneTermEqualSelector(nameField, ref.key.Name)}
-	watch, err := r.host.Streams.Join(k.resource, object.Spec{
+	name := object.Selection{Fields: fields.OneTermEqualSelector(metav1.ObjectNameField, ref.key.Name)}
+	watch, err := r.host.Streams.Join(k.Resource(), object.Spec{
 		Namespace: ref.key.Namespace, Selection: object.Selection{Labels: q.Labels, Fields: q.Fields}.And(name),
 		Form: q.Form, Transform: q.Transform,
 	}, l)
@@ -138,7 +141,7 @@ func (r *references) join(ref *reference) {
 		return // the streams have ended
 	}
 	r.mu.Lock()
-	wanted := !r.life.over() && r.named[ref.key] == ref && r.serving == serving && ref.watch == nil
+	wanted := !r.kind.Over() && r.named[ref.key] == ref && r.serving == serving && ref.watch == nil
 	if wanted {
 		ref.watch = watch
 	}
@@ -204,28 +207,28 @@ func (f *fresh) list() []*reference {
 
 // floorFor returns how new the next watch of an object has to be, that of a resource. Versions
 // compare within one stored resource. Called with the lock of the query held.
-func (ref *reference) floorFor(r object.Resource) position {
+func (ref *reference) floorFor(r object.Resource) query.Position {
 	floor := ref.floor
-	if floor.storage != r.Storage {
-		floor = position{storage: r.Storage}
+	if floor.Storage != r.Storage {
+		floor = query.Position{Storage: r.Storage}
 	}
 	if ref.watch != nil && ref.watch.Storage() == r.Storage {
-		floor.include(ref.watch)
+		floor.Include(ref.watch)
 	}
 	return floor
 }
 
 // behind reports whether what watches an object may be older than what the reader has had. Called
 // with mu held.
-func (r *references) behind(ref *reference) bool {
+func (r *followed) behind(ref *reference) bool {
 	if ref.watch == nil {
 		return false
 	}
 	st := ref.watch.State()
-	return st.Ready() && (ref.floor.deletion > 0 || coherence.Newer(ref.floor.rv, st.PositionRV))
+	return st.Ready() && (ref.floor.Deletion > 0 || coherence.Newer(ref.floor.RV, st.PositionRV))
 }
 
-func (r *references) isBehind(ref *reference) bool {
+func (r *followed) isBehind(ref *reference) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.behind(ref)
@@ -233,11 +236,11 @@ func (r *references) isBehind(ref *reference) bool {
 
 // lateReference is an object that is named, whose watch is late.
 type lateReference struct {
-	of  *references
+	of  *followed
 	ref *reference
 }
 
-func (lateReference) Patience() time.Duration { return catchUpAfter }
+func (lateReference) Patience() time.Duration { return query.CatchUpAfter }
 
 func (l lateReference) Do(ctx context.Context) (ok bool) {
 	r := l.of
@@ -245,7 +248,7 @@ func (l lateReference) Do(ctx context.Context) (ok bool) {
 	behind, floor, watch := r.behind(l.ref), l.ref.floor, l.ref.watch
 	r.mu.Unlock()
 	if behind {
-		backTo, err := catchUp(ctx, watch, floor)
+		backTo, err := query.CatchUp(ctx, watch, floor)
 		if err != nil {
 			return false
 		}
@@ -254,25 +257,13 @@ func (l lateReference) Do(ctx context.Context) (ok bool) {
 		}
 		r.mu.Lock()
 		if l.ref.floor == floor {
-			l.ref.floor = position{}
-			r.breaks |= when(backTo != "", NewHistory)
+			l.ref.floor = query.Position{}
+			if backTo != "" {
+				r.breaks |= query.NewHistory
+			}
 		}
 		r.mu.Unlock()
 	}
 	r.fresh.add(l.ref) // a bookmark may have moved it on, of which nobody is told
 	return true
-}
-
-// catchUp asks the server on behalf of a stream that has to be as new as something that was shown.
-// It returns the version of the server's list if that is older: the server's history went back.
-func catchUp(ctx context.Context, l *stream.Listener, at position) (backTo string, err error) {
-	to := at.rv
-	if at.deletion > 0 {
-		to = "" // the present
-	}
-	listRV, err := l.CatchUp(ctx, to)
-	if err == nil && coherence.Comparable(listRV) && coherence.Newer(at.rv, listRV) {
-		backTo = listRV
-	}
-	return backTo, err
 }

@@ -1,8 +1,7 @@
-package query
+package refs
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/audience"
+	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -22,81 +22,80 @@ const Patience = 10 * time.Second
 // manyRefs is the number of references from which a log entry says that each costs a watch.
 const manyRefs = 1000
 
-// ErrRefsAtRunTime says that a query with Refs cannot change while it runs.
-var ErrRefsAtRunTime = errors.New("queries with Refs are not added, removed or replaced at run time, nor are those removed whose objects name theirs: a query with Refs follows, by itself, what these objects name")
-
-// references is a query with Refs. It has one stream for each named object.
-type references struct {
-	host  Host
+// followed is a query with Refs: its objects are followed by name. It has one stream for each named object.
+type followed struct {
+	host  query.Host
 	from  []*reading // of the queries whose objects name these
 	rank  int
 	known atomic.Bool // the names in all objects have been read
 
-	mu lockorder.Mutex[lockorder.References]
-	kind
+	mu   lockorder.Mutex[lockorder.References]
+	kind query.Kind
 	names
 	serving int // how often the kind was served in another way
 	warned  bool
-	breaks  Breaks // of the next batch
+	breaks  query.Breaks // of the next batch
 }
 
-func newReferences(h Host, k kind) *references {
-	return &references{host: h, kind: k, names: names{named: make(map[object.Key]*reference)}}
+func newFollowed(h query.Host, k query.Kind) *followed {
+	return &followed{host: h, kind: k, names: names{named: make(map[object.Key]*reference)}}
 }
 
-func (r *references) Query() Query { return r.query }
+func (r *followed) Query() query.Query { return r.kind.Query() }
+
+func (r *followed) Base() query.Running { return r }
 
 // now returns the streams, and how the kind is served.
-func (r *references) now() (all []*stream.Listener, k kind) {
+func (r *followed) now() (all []*stream.Listener, k query.Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.watches(), r.kind
 }
 
-func (r *references) Listeners() []*stream.Listener {
+func (r *followed) Listeners() []*stream.Listener {
 	all, _ := r.now()
 	return all
 }
 
-func (r *references) Phase() Phase {
+func (r *followed) Phase() query.Phase {
 	all, k := r.now()
 	switch {
-	case !k.known():
-		return k.phase()
-	case !r.known.Load() || slices.ContainsFunc(all, func(l *stream.Listener) bool { return !r.ready(l, k.query.Optional) }):
-		return phaseOf(all)
-	case slices.ContainsFunc(all, func(l *stream.Listener) bool { return !k.query.Optional || l.State().First == stream.NotRefused }):
-		return Complete
+	case !k.Known():
+		return k.Phase()
+	case !r.known.Load() || slices.ContainsFunc(all, func(l *stream.Listener) bool { return !r.ready(l, k.Query().Optional) }):
+		return query.PhaseOf(all)
+	case slices.ContainsFunc(all, func(l *stream.Listener) bool { return !k.Query().Optional || l.State().First == stream.NotRefused }):
+		return query.Complete
 	}
-	return Empty
+	return query.Empty
 }
 
 // ready reports whether a named object is known to be present or absent. If the server refuses to
 // read it, it counts as absent: for an optional query from the start, for others after the first
 // snapshot.
-func (r *references) ready(l *stream.Listener, optional bool) bool {
+func (r *followed) ready(l *stream.Listener, optional bool) bool {
 	st := l.State()
 	return st.Ready() || st.Gone || (optional || r.host.Ready()) && st.First >= stream.Refused
 }
 
-func (r *references) State() State {
+func (r *followed) State() query.State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fresh := r.fresh.list()
 	news := func(ref *reference) bool {
 		return ref.by > 0 && ref.watch != nil && ref.watch.State().News && !r.behind(ref)
 	}
-	return State{
+	return query.State{
 		News:   len(r.dropped) > 0 || slices.ContainsFunc(fresh, news),
 		AtRest: r.known.Load() && len(r.dropped) == 0 && len(fresh) == 0,
-		Waits:  Waits{Named: len(r.named)},
+		Waits:  query.Waits{Named: len(r.named)},
 	}
 }
 
 // Take takes the changes of named objects.
-func (r *references) Take(bool) Batch {
+func (r *followed) Take(bool) query.Batch {
 	if !r.known.Load() {
-		return Batch{}
+		return query.Batch{}
 	}
 	r.host.Streams.Reach(stream.AtNamed)
 	r.mu.Lock()
@@ -110,29 +109,31 @@ func (r *references) Take(bool) Batch {
 		}
 	}
 	// one object that is not found says nothing about the kind
-	out := Batch{Extent: Some, Absent: r.life.missing(), Breaks: r.breaks}
+	out := query.Batch{Extent: query.Some, Absent: r.kind.Missing(), Breaks: r.breaks}
 	r.breaks = 0
 	r.mu.Unlock()
 	now := make(map[object.Key]object.Object, len(fresh)+len(dropped))
 	for key := range dropped {
 		now[key] = nil
-		out.signal(key)
+		out.AddSignal(key)
 	}
 	for key, l := range fresh {
 		b := l.Take()
 		if b.Extent == audience.Everything {
 			now[key] = nil
-			out.signal(key)
+			out.AddSignal(key)
 		}
 		for _, c := range b.Changes {
 			if c.Key != key {
 				continue // the kind has namespaces by now, and this object is in another one
 			}
 			if now[key] = c.Object; b.Signals[key] {
-				out.signal(key)
+				out.AddSignal(key)
 			}
 		}
-		out.Breaks |= when(b.NewHistory, NewHistory)
+		if b.NewHistory {
+			out.Breaks |= query.NewHistory
+		}
 	}
 	r.keepFloors(fresh)
 	for key, o := range now {
@@ -143,17 +144,17 @@ func (r *references) Take(bool) Batch {
 
 // keepFloors keeps how new the objects are that the reader has just had of some streams, where
 // another stream has taken the place of one meanwhile.
-func (r *references) keepFloors(had map[object.Key]*stream.Listener) {
+func (r *followed) keepFloors(had map[object.Key]*stream.Listener) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key, l := range had {
-		if ref := r.named[key]; ref != nil && ref.watch != l && ref.floor.storage == l.Storage() {
-			ref.floor.include(l)
+		if ref := r.named[key]; ref != nil && ref.watch != l && ref.floor.Storage == l.Storage() {
+			ref.floor.Include(l)
 		}
 	}
 }
 
-func (r *references) Untake() {
+func (r *followed) Untake() {
 	r.mu.Lock()
 	for _, ref := range r.named {
 		r.fresh.add(ref)
@@ -166,7 +167,7 @@ func (r *references) Untake() {
 	r.host.Attend()
 }
 
-func (r *references) Get(key object.Key) object.Object {
+func (r *followed) Get(key object.Key) object.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ref := r.named[key]; ref != nil && ref.watch != nil {
@@ -175,38 +176,39 @@ func (r *references) Get(key object.Key) object.Object {
 	return nil
 }
 
-func (r *references) Each(namespace string, f func(object.Key, object.Object)) {
+func (r *followed) Each(namespace string, f func(object.Key, object.Object)) {
 	for _, l := range r.Listeners() {
 		l.Each(namespace, f)
 	}
 }
 
-func (r *references) Status() Status {
+func (r *followed) Status() query.Status {
 	all, k := r.now()
-	st := k.status()
+	st := k.Status()
 	switch {
-	case k.known() && !r.known.Load():
+	case k.Known() && !r.known.Load():
 		st.State = stream.Listing
-	case k.known() && len(all) == 0:
+	case k.Known() && len(all) == 0:
 		st.State = stream.Synced
 	}
 	st.Refs = len(all)
-	absent := st.addAll(all)
-	st.Absent = st.Absent || st.Optional && k.known() && absent && st.State != stream.Synced
+	absent := st.AddAll(all)
+	st.Absent = st.Absent || st.Optional && k.Known() && absent && st.State != stream.Synced
 	return st
 }
 
-func (r *references) connect() {
-	if r.err == nil {
-		r.serveAs(r.resource)
+func (r *followed) Connect() error {
+	if r.kind.Err() == nil {
+		r.serveAs(r.kind.Resource())
 	}
+	return nil
 }
 
-func (r *references) Attend() (all []Task) {
+func (r *followed) Attend() (all []query.Task) {
 	watches, k := r.now()
 	misplaced := func(l *stream.Listener) bool { return l.State().Misplaced }
-	if k.err != nil || slices.ContainsFunc(watches, misplaced) {
-		all = append(all, unresolved{r, &r.host})
+	if k.Err() != nil || slices.ContainsFunc(watches, misplaced) {
+		all = append(all, query.Unresolved{Kind: r, Host: &r.host})
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,30 +220,29 @@ func (r *references) Attend() (all []Task) {
 	return all
 }
 
-// resolve finds out how the kind is served now, and joins the streams.
-func (r *references) resolve(ctx context.Context) {
+// Resolve finds out how the kind is served now, and joins the streams.
+func (r *followed) Resolve(ctx context.Context) {
 	_, k := r.now()
-	resource, err := k.query.Resolve(ctx)
+	resource, err := k.Query().Resolve(ctx)
 	switch {
-	case k.known() && (err != nil || resource.Serves(k.resource)):
+	case k.Known() && (err != nil || resource.Serves(k.Resource())):
 	case err == nil:
 		r.serveAs(resource)
 	default:
 		r.mu.Lock()
-		r.missed(err)
+		r.kind.Missed(err)
 		r.mu.Unlock()
 		r.host.Wake()
 	}
 }
 
 // serveAs watches every named object as the resource is served now.
-func (r *references) serveAs(resource object.Resource) {
+func (r *followed) serveAs(resource object.Resource) {
 	r.mu.Lock()
-	if r.wide() == resource.Namespaced {
+	if r.kind.Wide() == resource.Namespaced {
 		r.known.Store(false) // the names are read again
 	}
-	r.serve(resource, object.Resource{})
-	r.life = r.life.after(served)
+	r.kind.Serve(resource, object.Resource{})
 	r.serving++
 	refs, old := make([]*reference, 0, len(r.named)), r.watches()
 	for _, ref := range r.named {
@@ -253,35 +254,35 @@ func (r *references) serveAs(resource object.Resource) {
 	for _, ref := range refs {
 		r.join(ref)
 	}
-	closeAll(old)
+	query.CloseAll(old)
 	r.host.Follow()
 	r.host.Wake()
 }
 
-func (r *references) Close() {
+func (r *followed) Close() {
 	r.mu.Lock()
-	r.life = r.life.after(closing)
+	r.kind.End()
 	all := r.watches()
 	r.mu.Unlock()
-	closeAll(all)
+	query.CloseAll(all)
 }
 
 // isWide reports whether the kind has no namespaces, as far as it is known.
-func (r *references) isWide() bool {
+func (r *followed) isWide() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.wide()
+	return r.kind.Wide()
 }
 
 // know finds out whether the names are known: all queries that name these objects have been taken.
 // It belongs to the reader's turn.
-func (r *references) know() {
+func (r *followed) know() {
 	if r.known.Load() {
 		return
 	}
 	all := func() bool {
 		wide := r.isWide()
-		return !slices.ContainsFunc(r.from, func(s *reading) bool { return !s.readFor(r, wide) && s.of.Load().Phase() != Empty })
+		return !slices.ContainsFunc(r.from, func(s *reading) bool { return !s.readFor(r, wide) && s.of.Load().Phase() != query.Empty })
 	}
 	if r.known.Store(all()); !all() { // a query was replaced meanwhile, or the kind is served in another way
 		r.known.Store(false)
@@ -290,14 +291,14 @@ func (r *references) know() {
 
 // patience returns how long an object may still wait for one that it names; 0 if it need not wait.
 // wide says how the name was read.
-func (r *references) patience(key object.Key, wide bool) time.Duration {
+func (r *followed) patience(key object.Key, wide bool) time.Duration {
 	r.mu.Lock()
 	ref, k := *r.named[key], r.kind
 	r.mu.Unlock()
 	switch {
-	case ref.watch != nil && r.ready(ref.watch, k.query.Optional), ref.watch == nil && k.life.missing():
+	case ref.watch != nil && r.ready(ref.watch, k.Query().Optional), ref.watch == nil && k.Missing():
 		return 0
-	case ref.watch == nil && k.known() && k.wide() == wide && nowhere(key, wide):
+	case ref.watch == nil && k.Known() && k.Wide() == wide && nowhere(key, wide):
 		return 0
 	case !r.host.Ready():
 		return Patience // however long it takes
