@@ -167,7 +167,7 @@ func TestG4AnOwnWriteMovesMetadataInAndOutOfAQueryThoughTheWatchIsLate(t *testin
 	inForms(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q := metadataQuery()
 		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
-		q.Transform = func(o object.Object) error { o.SetLabels(nil); return nil }
+		q.Transform = &object.Transform{Do: func(o object.Object) error { o.SetLabels(nil); return nil }}
 		acc := watching(t, streams, collect.Options{}, q)
 		synctest.Wait()
 		var snap brief

@@ -82,7 +82,7 @@ func TestALookupGoesByStreamsThatHoldWhatIsAskedFor(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "in", "yes"))
 		changed := sim.Query("A", "as")
-		changed.Transform = func(o object.Object) error { o.SetLabels(nil); return nil }
+		changed.Transform = &object.Transform{Do: func(o object.Object) error { o.SetLabels(nil); return nil }}
 		watching(t, streams, collect.Options{}, changed)
 		synctest.Wait()
 		assert.Equal(t, []string{"unknown", "unknown", "101"}, []string{lookedUp(streams, intake.All), lookedUp(streams, intake.Meta), lookedUp(streams, intake.Version)})

@@ -210,7 +210,7 @@ func TestAQueryHasAWatchOfItsOwnWhereNoOtherIsSure(t *testing.T) {
 	fielded.Resolve = func(context.Context) (object.Resource, error) { return readable, nil }
 	fielded.AnyOf = []object.Selection{{Labels: inYes}, {Fields: node.Fields}}
 	changed := labelled()
-	changed.Transform = func(object.Object) error { return nil }
+	changed.Transform = &object.Transform{Do: func(object.Object) error { return nil }}
 	typed := labelled()
 	typed.Form = object.Typed
 	for what, c := range map[string]struct {

@@ -48,7 +48,7 @@ func TestG7AQueryThatIsRemovedAndAddedAgainUnreadHasDeltasForWhatDiffersAlone(t 
 				require.True(t, signalled(a))
 				assert.False(t, update(t, a, &snap).Changed, "nothing differs")
 
-				q.Transform = func(o object.Object) error { o.SetLabels(map[string]string{"t": "1"}); return nil }
+				q.Transform = &object.Transform{Do: func(o object.Object) error { o.SetLabels(map[string]string{"t": "1"}); return nil }}
 				require.NoError(t, a.Remove(t.Context(), "A"))
 				require.NoError(t, a.Add(t.Context(), q))
 				require.True(t, signalled(a))
@@ -71,7 +71,7 @@ func TestAQueryThatIsReplacedByOneWithAnotherTransformShowsWhatThatMakes(t *test
 				require.True(t, signalled(a))
 				var snap one
 				update(t, a, &snap)
-				q.Transform = func(o object.Object) error { o.SetLabels(map[string]string{"t": "1"}); return nil }
+				q.Transform = &object.Transform{Do: func(o object.Object) error { o.SetLabels(map[string]string{"t": "1"}); return nil }}
 				require.NoError(t, a.Replace(t.Context(), q))
 				require.True(t, signalled(a))
 				assert.Equal(t, []string{"~x", "~y"}, told(update(t, a, &snap)))

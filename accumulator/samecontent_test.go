@@ -264,7 +264,7 @@ func TestG6APredicateAndASignalJudgeWhatAVersionLooksLikeNow(t *testing.T) {
 
 func TestG6WhatATransformLeavesIsCompared(t *testing.T) {
 	for name, c := range map[string]struct {
-		transform object.Transform
+		transform func(object.Object) error
 		want      []string
 	}{
 		"it drops what has changed": {func(o object.Object) error {
@@ -296,7 +296,7 @@ func TestG6WhatATransformLeavesIsCompared(t *testing.T) {
 			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("a"))
 				q := sim.Query("A", "as")
-				q.Transform = c.transform
+				q.Transform = &object.Transform{Do: c.transform}
 				acc := watching(t, streams, collect.Options{}, q)
 				require.True(t, signalled(acc))
 				var snap one

@@ -40,7 +40,7 @@ func TestATransformRunsOncePerVersionAndOnceMoreForEachListOfIt(t *testing.T) {
 		sim.Bubble(t, stream.Config{StreamLists: streamed}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 			c := &counting{calls: map[string]int{}}
 			q := sim.Query("A", "as")
-			q.Transform = c.transform
+			q.Transform = &object.Transform{Do: c.transform}
 			s.Create("as", sim.Thing("a"))
 			s.Touch("as", "a", 1)
 			acc := watching(t, streams, collect.Options{}, q)
@@ -70,7 +70,7 @@ func TestATransformDoesNotTouchWhatOthersHave(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		c := &counting{calls: map[string]int{}}
 		q := sim.Query("A", "as")
-		q.Transform = c.transform
+		q.Transform = &object.Transform{Do: c.transform}
 		plain, dropping := watching(t, streams, collect.Options{}, sim.Query("A", "as")), watching(t, streams, collect.Options{}, q)
 		synctest.Wait()
 		u := sim.Thing("x")
@@ -99,12 +99,12 @@ func TestG8ATransformThatFailsLeavesOneObjectOutUntilItsNextVersion(t *testing.T
 		t.Run(name, func(t *testing.T) {
 			sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				q := sim.Query("A", "as")
-				q.Transform = func(o object.Object) error {
+				q.Transform = &object.Transform{Do: func(o object.Object) error {
 					if o.GetLabels()["bad"] == "yes" {
 						return fail(o)
 					}
 					return nil
-				}
+				}}
 				s.Create("as", sim.Thing("bad", "bad", "yes"))
 				s.Create("as", sim.Thing("good"))
 				var reported []tables.Invalid
@@ -155,7 +155,7 @@ func TestSelectorsJudgeWhatTheServerHasAndNotWhatATransformLeft(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q := sim.Query("A", "as")
 		q.Labels = labels.SelectorFromSet(labels.Set{"in": "yes"})
-		q.Transform = func(o object.Object) error { o.SetLabels(nil); return nil }
+		q.Transform = &object.Transform{Do: func(o object.Object) error { o.SetLabels(nil); return nil }}
 		s.Create("as", sim.Thing("listed", "in", "yes"))
 		acc := watching(t, streams, collect.Options{}, q)
 		synctest.Wait()
@@ -176,11 +176,11 @@ func TestSelectorsJudgeWhatTheServerHasAndNotWhatATransformLeft(t *testing.T) {
 
 func TestQueriesShareAStreamIfTheirTransformsAreOneFunction(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
-		closure := func(n int) object.Transform {
-			return func(o object.Object) error { o.SetGeneration(int64(n)); return nil }
+		closure := func(n int) *object.Transform {
+			return &object.Transform{Do: func(o object.Object) error { o.SetGeneration(int64(n)); return nil }}
 		}
 		first, second := closure(1), closure(2)
-		for i, f := range []object.Transform{nil, first, second, first, nil} {
+		for i, f := range []*object.Transform{nil, first, second, first, nil} {
 			q := sim.Query("A", "as")
 			q.Transform = f
 			watching(t, streams, collect.Options{}, q)

@@ -157,7 +157,7 @@ func called(objects []*goThing) (all []string) {
 }
 
 func TestG4OwnWritesMoveTypedObjectsInAndOutOfAQueryThoughTheWatchIsLate(t *testing.T) {
-	for name, transform := range map[string]object.Transform{"plain": nil, "transformed": func(o object.Object) error { o.(*goThing).Labels = nil; return nil }} {
+	for name, transform := range map[string]*object.Transform{"plain": nil, "transformed": {Do: func(o object.Object) error { o.(*goThing).Labels = nil; return nil }}} {
 		t.Run(name, func(t *testing.T) {
 			inTyped(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("a", "in", "yes"))
@@ -202,7 +202,7 @@ func TestG8TypedObjectsThatDoNotDecodeAreLeftOutAndHealByTheirNextVersion(t *tes
 		s.Create("as", sim.Thing("good", "in", "yes"))
 		q := typedQuery()
 		q.Labels, _ = labels.Parse("in=yes")
-		q.Transform = func(object.Object) error { return nil }
+		q.Transform = &object.Transform{Do: func(object.Object) error { return nil }}
 		acc := watching(t, streams, collect.Options{}, q)
 		synctest.Wait()
 		s.Create("as", sim.Thing("watched", "bad", "yes", "in", "yes"))
@@ -232,7 +232,7 @@ func TestG8TypedObjectsThatDoNotDecodeAreLeftOutAndHealByTheirNextVersion(t *tes
 }
 
 func TestWhatARelistBringsAgainIsNotHeldTwice(t *testing.T) {
-	for _, transform := range []object.Transform{nil, func(object.Object) error { return nil }} {
+	for _, transform := range []*object.Transform{nil, {Do: func(object.Object) error { return nil }}} {
 		inTyped(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 			s.Create("as", sim.Thing("a"))
 			q := typedQuery()
@@ -259,7 +259,7 @@ func TestWhatARelistBringsAgainIsNotHeldTwice(t *testing.T) {
 }
 
 func TestAnObjectIsCompactedAfterItsVersionBefore(t *testing.T) {
-	for name, transform := range map[string]object.Transform{"plain": nil, "transformed": func(object.Object) error { return nil }} {
+	for name, transform := range map[string]*object.Transform{"plain": nil, "transformed": {Do: func(object.Object) error { return nil }}} {
 		t.Run(name, func(t *testing.T) {
 			inTyped(t, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 				s.Create("as", sim.Thing("a"))

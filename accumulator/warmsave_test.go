@@ -317,7 +317,7 @@ func clocks(p *process) source.Sources {
 func TestObjectsOfATransformAreNotKept(t *testing.T) {
 	lives(t, func(p *process) {
 		q := sim.Query("A", "as")
-		q.Transform = func(object.Object) error { return nil }
+		q.Transform = &object.Transform{Do: func(object.Object) error { return nil }}
 		for range 2 {
 			p.start(q)
 			p.shows("a", "b", "c")

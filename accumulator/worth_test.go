@@ -190,7 +190,7 @@ func TestG11ATransformMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		var acc *Accumulator
 		q := sim.Query("A", "as")
-		q.Transform = func(object.Object) error {
+		q.Transform = &object.Transform{Do: func(object.Object) error {
 			if acc != nil {
 				acc.Status()
 				// The watch and the own write may transform at the same time.
@@ -198,7 +198,7 @@ func TestG11ATransformMayUseTheAccumulatorSinceNoLockIsHeld(t *testing.T) {
 				assert.NoError(t, err)
 			}
 			return nil
-		}
+		}}
 		acc = watching(t, streams, collect.Options{}, q)
 		synctest.Wait()
 		s.Create("as", sim.Thing("x"))
@@ -242,12 +242,12 @@ func TestAnObjectThatATransformRejectsIsWorthASignal(t *testing.T) {
 	sim.Bubble(t, stream.Config{StreamLists: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		q := sim.Query("A", "as")
 		q.Signal = func(object.Object, object.Object) bool { return false }
-		q.Transform = func(o object.Object) error {
+		q.Transform = &object.Transform{Do: func(o object.Object) error {
 			if n, _, _ := unstructured.NestedInt64(o.(*unstructured.Unstructured).Object, "spec", "n"); n == 1 {
 				panic("a bug")
 			}
 			return nil
-		}
+		}}
 		s.Create("as", sim.Thing("x"))
 		acc := watching(t, streams, collect.Options{}, q)
 		require.True(t, signalled(acc))

@@ -24,7 +24,7 @@ func TestTheQueriesOfAControllerChangeWhileItRuns(t *testing.T) {
 		r := run(w, c.reconcile, bySecret)
 		assert.ElementsMatch(w, []string{"ns/a ua=1 *sa @n", "ns/b ub=1 @n"}, c.taken())
 
-		toB := kates.Query{Name: "Secrets", Key: func(kates.Object) []string { return []string{"ns/b"} }}
+		toB := kates.Query{Name: "Secrets", Key: kates.KeyOf(func(metav1.Object) []string { return []string{"ns/b"} })}
 		require.NoError(w, r.Replace(w.Context(), toB, kates.Query{Name: "Nodes", LabelSelector: "x=y"}))
 		r.runs()
 		assert.ElementsMatch(w, []string{"ns/a ua=1", "ns/b ub=1 *sa"}, c.taken(), "both at once")

@@ -267,12 +267,12 @@ func unreadable(name, uid string) *kates.Unstructured {
 }
 
 func TestG8ARootHasDepartedThoughTheNextOneOfItsNameCannotBeRead(t *testing.T) {
-	broken := kates.WithTransform(func(o kates.Object) error {
+	broken := kates.WithTransform(kates.TransformOf(func(o metav1.Object) error {
 		if o.GetUID() == "u2" && o.GetAnnotations()["mended"] == "" {
 			return errOops
 		}
 		return nil
-	})
+	}))
 	for name, options := range map[string][]kates.RunOption{
 		"a conversion fails":           {bySecret},
 		"a conversion fails, selected": {bySecret, kates.Query{Name: "Root", FieldSelector: "metadata.name=a"}},
@@ -350,12 +350,12 @@ func TestG8ARootThatCannotBeReadHasNotDepartedAndIsAnErrorUntilItCan(t *testing.
 		w.root("a", "u", "1")
 		c := &calls{}
 		errs := newJournal()
-		r := run(w, c.reconcile, bySecret, told(errs), kates.WithTransform(func(o kates.Object) error {
+		r := run(w, c.reconcile, bySecret, told(errs), kates.WithTransform(kates.TransformOf(func(o metav1.Object) error {
 			if o.GetAnnotations()["broken"] != "" {
 				return errOops
 			}
 			return nil
-		}))
+		})))
 		c.taken()
 		o := rootObject("a", "u", "2")
 		o.Annotations = map[string]string{"broken": "yes"}

@@ -197,12 +197,12 @@ func TestG7DeltasAreThoseSinceTheLastReconcileWithoutAnErrorAndInvalidObjectsAre
 			}
 			got = append(got, s)
 			return controller.RequeueAfter(hour), answer
-		}, kates.Query{Name: "Secrets", Key: func(o kates.Object) []string {
+		}, kates.Query{Name: "Secrets", Key: kates.KeyOf(func(o metav1.Object) []string {
 			if o.GetLabels()["app"] == "broken" {
 				panic("a bug")
 			}
 			return []string{"ns/a"}
-		}})
+		})})
 		answer = errors.New("oops")
 		w.secret("s", "x")
 		r.runs()

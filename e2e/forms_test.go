@@ -241,12 +241,12 @@ func TestG8AnObjectThatATransformRejectsIsLeftOutAndTheRestGoesOn(t *testing.T) 
 		Secrets []*kates.Secret
 		Invalid []kates.Invalid
 	}
-	s, err := kates.Watch[checked](ctx, c, kates.Query{Name: "Secrets", Namespace: ns, Transform: func(o kates.Object) error {
+	s, err := kates.Watch[checked](ctx, c, kates.Query{Name: "Secrets", Namespace: ns, Transform: kates.TransformOf(func(o metav1.Object) error {
 		if o.GetLabels()["in"] == "panic" {
 			panic("a bug of the user's")
 		}
 		return nil
-	}})
+	})})
 	require.NoError(t, err)
 	var snap checked
 	awaitSnap(t, s, &snap, func(v *checked) bool { return len(v.Secrets) == 1 && len(v.Invalid) == 1 })

@@ -99,7 +99,7 @@ func (h *history) add(resource string, u *unstructured.Unstructured, what watch.
 	s.fields = fields.Set{"spec.nodeName": text("spec", "nodeName"), "status.phase": text("status", "phase"), "spec.hostname": text("spec", "hostname")}
 	k := id{resource, u.GetNamespace(), u.GetName()}
 	if h.strips {
-		if err := strip(u); err != nil {
+		if err := strip.Apply(u); err != nil {
 			panic(err)
 		}
 		s.stripped = contentAs(h.plain, u)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
@@ -37,12 +38,12 @@ func TestG10TheDetectorSeesWritesToTypedObjectsOfARealServer(t *testing.T) {
 	type snap struct{ ConfigMaps []*kates.ConfigMap }
 	snapshots, err := kates.Watch[snap](t.Context(), client, kates.Query{
 		Name: "ConfigMaps", Namespace: ns,
-		Signal: func(old, current kates.Object) bool {
+		Signal: kates.SignalOf(func(old, current metav1.Object) bool {
 			if current != nil && current.GetName() == "b" {
 				current.SetAnnotations(map[string]string{"written": "here"})
 			}
 			return true
-		},
+		}),
 	})
 	require.NoError(t, err)
 	for s, err := range snapshots.All(t.Context()) {

@@ -152,9 +152,9 @@ func (r *replicaRole) run(ctx context.Context, client *kates.Client, refused fun
 	}
 	options := []kates.RunOption{
 		kates.Query{Name: "Roots", Namespace: r.Namespace, LabelSelector: "root", Key: kates.ByName},
-		kates.Query{Name: "Copies", Namespace: r.Namespace, LabelSelector: "copy", Key: func(o kates.Object) []string {
+		kates.Query{Name: "Copies", Namespace: r.Namespace, LabelSelector: "copy", Key: kates.KeyOf(func(o metav1.Object) []string {
 			return []string{strings.TrimPrefix(o.GetName(), copyPrefix)}
-		}},
+		})},
 		kates.WithWorkers(8), kates.WithBackoff(5*time.Millisecond, 50*time.Millisecond), place,
 	}
 	work := func(ctx context.Context, key string, c *copying) error {

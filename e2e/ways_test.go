@@ -26,7 +26,7 @@ type way struct {
 	flips bool
 
 	target    func() any // the struct to read; nil: untyped
-	transform func(kates.Object) error
+	transform kates.Transform
 	predicate func(*kates.Unstructured) bool
 	passing   string // what the predicate accepts, as a selector
 	lookUp    bool   // uses kates.Reader

@@ -37,7 +37,7 @@ type placed struct {
 
 type rootTurn = Parts[rootParts, placed]
 
-var bySetting = kates.Query{Name: "Settings", Key: func(o kates.Object) []string { return []string{"default/" + o.GetLabels()["of"]} }}
+var bySetting = kates.Query{Name: "Settings", Key: kates.KeyOf(func(o metav1.Object) []string { return []string{"default/" + o.GetLabels()["of"]} })}
 
 // newRoot is a root that wants services of some names in each cluster.
 func newRoot(uid types.UID, wants ...string) *kates.ConfigMap {

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -17,7 +16,7 @@ import (
 type field struct {
 	name  string
 	index []int
-	key   func(kates.Object) []string
+	key   kates.Key
 	owned bool // by label and UID; else by the key alone
 }
 
@@ -49,7 +48,7 @@ func (h *home) read(queries []kates.Query) error {
 		if at := slices.IndexFunc(queries, func(q kates.Query) bool { return q.Name == sf.Name }); at >= 0 {
 			q = queries[at]
 		}
-		f := field{name: sf.Name, index: sf.Index, key: q.Key, owned: q.Key == nil}
+		f := field{name: sf.Name, index: sf.Index, key: q.Key, owned: q.Key == kates.Key{}}
 		if f.owned {
 			f.key = kates.ByRemoteOwner("")
 			if q.LabelSelector != "" {
@@ -107,14 +106,12 @@ func (h *home) keysOf(i int, o kates.Object) (keys []string) {
 	if o == nil {
 		return nil
 	}
-	err := guard.Named("the key function panicked", func() error {
-		keys = slices.Clone(h.fields[i].key(o))
-		return nil
-	})
+	keys, err := h.fields[i].key.Keys(o)
 	if err != nil {
 		h.fleet.log.Error(err, "an object belongs to no root", "query", h.fields[i].name, "object", o.GetNamespace()+"/"+o.GetName())
 		return nil
 	}
+	keys = slices.Clone(keys)
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }

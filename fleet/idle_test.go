@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/internal/test/suite/rounds"
@@ -37,7 +38,7 @@ func TestG2G4AFleetsSnapshotShowsWhatIsWorthNoSignal(t *testing.T) {
 		dropped := newCluster(t, "2")
 		_ = f.Set(Member{Name: "a", Client: quiet.Client})
 		_ = f.Set(Member{Name: "b", Client: dropped.Client})
-		never := func(kates.Object, kates.Object) bool { return false }
+		never := kates.SignalOf(func(_, _ metav1.Object) bool { return false })
 		s := watchThings(t, f, kates.Query{Name: "Services", Signal: never})
 		expect(t, settled(t, s), "a/-, b/-")
 		signalled(t, s.Changed())

@@ -70,7 +70,7 @@ type watchSettings struct {
 	quietOwn bool
 	invalid  func(Invalid)
 	// transform is for queries without one.
-	transform func(Object) error
+	transform Transform
 	witness   func(watch string) collect.Witness // nil: there is none
 	noted     *atomic.Bool                       // see collect.Options
 	overdue   time.Duration
@@ -293,8 +293,8 @@ func WithOnInvalid(f func(Invalid)) WatchOption {
 
 // WithTransform sets the [Query.Transform] of queries that have none. Managed fields are often
 // half of an object's size, and few programs need them: WithTransform([DropManagedFields]).
-func WithTransform(f func(Object) error) WatchOption {
-	return watchOption(func(w *watchSettings) { w.transform = f })
+func WithTransform(t Transform) WatchOption {
+	return watchOption(func(w *watchSettings) { w.transform = t })
 }
 
 // WithOverdue sets how long the first snapshot may take before the log says what it waits for.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/kates"
@@ -114,7 +115,7 @@ func TestNilIsAnErrorAndNoPanic(t *testing.T) {
 		q.Name = "ConfigMaps"
 		assert.ErrorContains(t, second(kates.Watch[maps](t.Context(), fake.Client, q)), "its "+name+" makes no sense: it was made of a function that is nil")
 	}
-	for _, q := range []kates.Query{{Signal: kates.AnySignal(nil)}, {Signal: kates.AnySignal(kates.LabelsChanged, kates.SignalOf[kates.Object](nil))}, {Transform: kates.Transforms(kates.DropManagedFields, nil)}} {
+	for _, q := range []kates.Query{{Signal: kates.AnySignal(kates.Signal{})}, {Signal: kates.AnySignal(kates.LabelsChanged, kates.SignalOf[metav1.Object](nil))}, {Transform: kates.Transforms(kates.DropManagedFields, kates.Transform{})}} {
 		q.Name = "ConfigMaps"
 		assert.ErrorContains(t, second(kates.Watch[maps](t.Context(), fake.Client, q)), "made of a function that is nil")
 	}

@@ -115,12 +115,12 @@ var hanged = map[string]struct {
 }{
 	"transform": {func(t *testing.T, hang func()) *kates.Client {
 		c := fakeOf(t)
-		watchMaps(t, c, kates.Query{Transform: func(kates.Object) error { hang(); return nil }})
+		watchMaps(t, c, kates.Query{Transform: kates.TransformOf(func(metav1.Object) error { hang(); return nil })})
 		return c
 	}, "[-]stream v1/configmaps failed: a step, in the transform, has not ended for 2m5s\n[+]watch kates_test.maps ok\nhealthz check failed\n"},
 	"signal": {func(t *testing.T, hang func()) *kates.Client {
 		c := fakeOf(t)
-		s := watchMaps(t, c, kates.Query{Signal: func(_, _ kates.Object) bool { hang(); return true }})
+		s := watchMaps(t, c, kates.Query{Signal: kates.SignalOf(func(_, _ metav1.Object) bool { hang(); return true })})
 		go func() { // like another program
 			time.Sleep(time.Second)
 			_, _ = s.Update(t.Context(), &maps{})
@@ -132,12 +132,12 @@ var hanged = map[string]struct {
 	}, "[-]stream v1/configmaps failed: a step, in the function that judges what is worth a signal, has not ended for 2m5s\n[+]watch kates_test.maps ok\nhealthz check failed\n"},
 	"own write": {func(t *testing.T, hang func()) *kates.Client {
 		c := fakeOf(t)
-		watchMaps(t, c, kates.Query{Transform: func(o kates.Object) error {
+		watchMaps(t, c, kates.Query{Transform: kates.TransformOf(func(o metav1.Object) error {
 			if o.GetName() == "b" {
 				hang()
 			}
 			return nil
-		}})
+		})})
 		go func() {
 			time.Sleep(time.Second)
 			_ = c.Create(t.Context(), configMap("b"), nil)
@@ -147,7 +147,7 @@ var hanged = map[string]struct {
 		"[-]an own write, as v1/configmaps shows it (Transform, Signal) failed: it has not ended for 2m9s\nhealthz check failed\n"},
 	"key": {func(t *testing.T, hang func()) *kates.Client {
 		c := fakeOf(t)
-		p, err := kates.WatchEach[maps](t.Context(), c, kates.Query{Name: "ConfigMaps", Key: func(kates.Object) []string { hang(); return nil }})
+		p, err := kates.WatchEach[maps](t.Context(), c, kates.Query{Name: "ConfigMaps", Key: kates.KeyOf(func(metav1.Object) []string { hang(); return nil })})
 		require.NoError(t, err)
 		go func() { _, _ = p.Next(t.Context()) }()
 		return c
@@ -264,7 +264,7 @@ func TestTheHangTimeoutIsAnOption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := fakeOf(t, kates.WithHangTimeout(time.Second))
 		release := make(chan struct{})
-		watchMaps(t, c, kates.Query{Transform: func(kates.Object) error { <-release; return nil }})
+		watchMaps(t, c, kates.Query{Transform: kates.TransformOf(func(metav1.Object) error { <-release; return nil })})
 		time.Sleep(time.Minute)
 		require.NoError(t, c.HealthCheck(nil), "nobody has looked before")
 		time.Sleep(time.Second)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/kates-go/kates/kates"
@@ -245,7 +246,7 @@ func TestEachCallHasAnIDAndALoggerThatHasIt(t *testing.T) {
 				return errors.New("not now")
 			}
 			return fake.Client.Create(ctx, configMap("output"), nil)
-		}, kates.Query{Name: "ConfigMaps", Key: func(o kates.Object) []string { return []string{"all"} }})
+		}, kates.Query{Name: "ConfigMaps", Key: kates.KeyOf(func(o metav1.Object) []string { return []string{"all"} })})
 		time.Sleep(time.Minute)
 		r.stop()
 		require.Len(t, slices.Compact(slices.Clone(ids)), len(ids))

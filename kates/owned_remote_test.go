@@ -42,11 +42,15 @@ func TestTheObjectsOfARemoteOwnerHaveALabelAndNoReference(t *testing.T) {
 	assert.Equal(t, map[string]string{kates.OwnerLabel: "1", kates.OwnedSetLabel: "unit.1"}, got.Labels)
 	assert.Equal(t, "App.example.com team/shop", got.Annotations[kates.OwnerAnnotation])
 	for kind, keys := range map[string][]string{"": {"team/shop"}, "app": {"team/shop"}, "App.example.com": {"team/shop"}, "App.other": nil, "Pod": nil} {
-		assert.Equal(t, keys, kates.ByRemoteOwner(kind)(got), kind)
+		of, err := kates.ByRemoteOwner(kind).Keys(got)
+		require.NoError(t, err)
+		assert.Equal(t, keys, of, kind)
 	}
 	released := got.DeepCopy()
 	delete(released.Labels, kates.OwnerLabel)
-	assert.Empty(t, kates.ByRemoteOwner("")(released))
+	of, err := kates.ByRemoteOwner("").Keys(released)
+	require.NoError(t, err)
+	assert.Empty(t, of)
 
 	result, err = fake.Client.ApplyOwned(t.Context(), set)
 	require.NoError(t, err)

@@ -1,14 +1,9 @@
 package kates
 
 import (
-	"errors"
-	"fmt"
-	"maps"
-
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/client/compile"
 )
 
@@ -17,23 +12,20 @@ import (
 //
 // # What its functions get
 //
-// Transform, Signal and Key get one object. Its Go type depends on where it comes from:
+// [Key], [Signal] and [Transform] are made of a function of yours, by [KeyOf], [SignalOf] and
+// [TransformOf], or are ready-made: [ByNamespace], [GenerationChanged], [DropManagedFields] and
+// others. The argument of your function says what it gets, whatever the watch holds: in a unit test
+// and in production it is the same. It is one of
 //
-//   - *Unstructured on a fake (katestest), which unit tests use, and on every client made from a
-//     dynamic.Interface; with [Tuning].UntypedStreams; with [Client.Watch]; and for fields whose
-//     Go type the client's scheme does not know.
-//   - *corev1.Pod, or whatever the field's type is, on a real client whose scheme knows the type.
-//   - *PartialObjectMetadata where only metadata is watched.
+//   - *corev1.Pod, or whatever the kind's Go type is,
+//   - a pointer to a struct of your own with the fields that the function reads,
+//   - *[Unstructured], or map[string]any,
+//   - metav1.Object, for the metadata alone. Every object has that.
 //
-// So a type assertion that holds in production fails in the unit test, or the other way round. If
-// it panics, a Signal counts as true, and a Key has the object left out as [Invalid]. Functions
-// that need only metadata use the methods of [Object] (GetLabels, GetAnnotations,
-// GetOwnerReferences, …), which all of these types have. For functions that need more there are
-// [KeyOf], [SignalOf] and [TransformOf], which convert an object where it has another type:
+// If the watch holds another type, the object is converted for each call. An object that does not
+// decode is left out as [Invalid] by a Key or a Transform. For a Signal its change counts.
 //
 //	Key: kates.KeyOf(func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} })
-//
-// [ByField], [DropFields] and the like take all of these types.
 type Query struct {
 	// Name of the snapshot's field that gets the objects. List ignores it.
 	Name string
@@ -110,15 +102,15 @@ type Query struct {
 	// [Transforms]. [WithTransform] sets one for all queries that have none. The query selects
 	// objects before the transform.
 	//
-	// For the Go type of the object see [Query]. Nobody else has the object yet. It must not
+	// Nobody else has the object yet. It must not
 	// change kind, namespace, name, UID and resource version, and must not keep the object. It
 	// runs without locks, possibly in several goroutines at once. One of them is the goroutine
 	// that watches, so it has to be quick. If it returns an error or panics, that one object is
 	// left out as [Invalid] until its next version.
 	//
-	// Equal queries share a watch only if their functions are one value: keep what DropFields or
-	// a closure returns in a variable. List ignores it.
-	Transform func(Object) error
+	// Equal queries share a watch only if their transforms are one value: keep what DropFields or
+	// TransformOf returns in a variable. List ignores it.
+	Transform Transform
 	// Projection, if set, has only some fields of the objects decoded and held: see [Keep]. The
 	// other ones are as if they were not there. A Transform gets what is held. List ignores it.
 	Projection Projection
@@ -128,26 +120,22 @@ type Query struct {
 	// An object that was replaced by another of its name did both: there are two calls. See
 	// [GenerationChanged], [LabelsChanged], [AnnotationsChanged] and [AnySignal].
 	//
-	// NOT ALWAYS THE FIELD'S GO TYPE: see [Query] for the types of the objects.
-	//
-	// It is called once per change, with the objects as the watch holds them (after Transform).
+	// It is called once per change, with what the watch holds of the objects (after Transform).
 	// It must not write to them, and runs like Transform. A panic is logged and counts as true.
 	// List ignores it.
-	Signal func(old, current Object) bool
+	Signal Signal
 	// Key says to which partitions an object belongs, for [WatchEach], [RunEach] and the watched
 	// fields of a controller. The object belongs to the keys that it returns: one, several or
 	// none. An empty key is none. If [EveryPartition] is among them, it belongs to all. In a query
 	// without a Key all objects belong to every partition. See [ByNamespace], [ByName],
 	// [ByNamespacedName], [ByUID], [ByOwner], [ByLabel], [ByAnnotation], [ByField] and [KeyOf].
 	//
-	// NOT ALWAYS THE FIELD'S GO TYPE: see [Query] for the types of the object.
-	//
-	// It is called once per version of an object, as the watch holds it (after Transform), by one
+	// It is called once per version of an object, with what the watch holds (after Transform), by one
 	// of the goroutines that take turns, and never by two at a time. It must not write to the
 	// object. The same object always has the same keys. If it panics, the object is left out as
 	// [Invalid] until its next version. Watch, Run, NewLister and List ignore it, so
 	// that a list of queries can be for both Watch and WatchEach.
-	Key func(Object) []string
+	Key Key
 	// Refs, if not nil, narrows the watch to the objects that objects of other queries name. Each
 	// is watched one by one, for as long as it is named. This needs the rights to get, list and
 	// watch them by their names (resourceNames), and little memory. See [RefsOf]. LabelSelector
@@ -185,7 +173,7 @@ func (q Query) wanted() compile.Wanted {
 		Name: q.Name, Kind: q.Kind, Optional: q.Optional, MetadataOnly: q.MetadataOnly, Keep: q.Projection.paths,
 		Place:     compile.Place{Namespace: q.Namespace, Namespaces: q.Namespaces, NamespaceSelector: q.NamespaceSelector},
 		Selection: compile.Selection{LabelSelector: q.LabelSelector, FieldSelector: q.FieldSelector, Labels: q.Labels, Fields: q.Fields},
-		Functions: compile.Functions{Transform: q.Transform, Signal: q.Signal, Key: q.Key},
+		Functions: compile.Functions{Transform: q.Transform.f, Signal: q.Signal.f, Key: q.Key.f},
 	}
 	if q.AnyOf != nil {
 		w.AnyOf = make([]compile.Selection, len(q.AnyOf))
@@ -214,76 +202,5 @@ func wantedOf(queries []Query) []compile.Wanted {
 // compiler compiles queries for the watches of this client.
 func (c *Client) compiler() *compile.Compiler {
 	w := c.watch.get()
-	return &compile.Compiler{Core: &c.core.Core, Untyped: c.core.Untyped, Transform: w.transform, Wrong: w.wrong, Ours: &ours}
-}
-
-// ours are the functions of this package that queries know by their code.
-var ours = compile.Ours{
-	Keys:               []func(Object) []string{ByNamespace, ByName, ByNamespacedName, ByUID},
-	Signals:            []func(old, current Object) bool{GenerationChanged, LabelsChanged, AnnotationsChanged},
-	DropsManagedFields: DropManagedFields,
-}
-
-// DropManagedFields is a [Query.Transform] that drops metadata.managedFields. They say who owns
-// which field, are often half of an object, and few programs need them.
-func DropManagedFields(o Object) error {
-	o.SetManagedFields(nil)
-	return nil
-}
-
-// DropFields returns a [Query.Transform] that drops fields, each given by its path:
-//
-//	kates.DropFields("data", "spec.template", `metadata.annotations.kubectl\.kubernetes\.io/last-applied-configuration`)
-//
-// A backslash makes a dot part of a name. A missing field is no error. Paths do not lead into
-// lists. Each call returns another function: keep it in a variable, because queries that share a
-// watch need the same one. An empty path, or one with an empty name in it, is an error for every
-// object.
-func DropFields(paths ...string) func(Object) error {
-	split := make([][]string, len(paths))
-	var bad error
-	for i, path := range paths {
-		if split[i] = jsonform.SplitPath(path); split[i] == nil {
-			bad = errors.Join(bad, fmt.Errorf("drop field %q: not a path", path))
-		}
-	}
-	return func(o Object) error {
-		if bad != nil {
-			return bad
-		}
-		return jsonform.DropFields(o, split)
-	}
-}
-
-// Transforms returns a [Query.Transform] that runs several in order, up to the first error. Each
-// call returns another function: keep it in a variable, because queries that share a watch need
-// the same one.
-func Transforms(all ...func(Object) error) func(Object) error { return compile.Transforms(all) }
-
-// GenerationChanged is a [Query.Signal] for programs that look at what users want (the spec), and
-// not at what controllers make of it: an update of an object's status, labels or annotations
-// alone is not worth a signal. Objects of kinds without a generation, such as ConfigMaps, always
-// are; so are those that come, go, or start to be deleted.
-// See https://kubernetes.io/docs/concepts/overview/working-with-objects/#object-spec-and-status
-func GenerationChanged(old, current Object) bool {
-	return compile.Needs(current, compile.GenerationPath) || old == nil || current == nil || current.GetGeneration() == 0 ||
-		old.GetGeneration() != current.GetGeneration() ||
-		(old.GetDeletionTimestamp() == nil) != (current.GetDeletionTimestamp() == nil)
-}
-
-// LabelsChanged is a [Query.Signal] for changes of labels, and objects that come or go.
-func LabelsChanged(old, current Object) bool {
-	return compile.Needs(current, compile.LabelsPath) || old == nil || current == nil || !maps.Equal(old.GetLabels(), current.GetLabels())
-}
-
-// AnnotationsChanged is a [Query.Signal] for changes of annotations, and objects that come or go.
-func AnnotationsChanged(old, current Object) bool {
-	return compile.Needs(current, compile.AnnotationsPath) || old == nil || current == nil || !maps.Equal(old.GetAnnotations(), current.GetAnnotations())
-}
-
-// AnySignal returns a [Query.Signal] for changes that one of several is for:
-//
-//	Signal: kates.AnySignal(kates.GenerationChanged, kates.LabelsChanged)
-func AnySignal(signals ...func(old, current Object) bool) func(old, current Object) bool {
-	return compile.AnySignal(signals)
+	return &compile.Compiler{Core: &c.core.Core, Untyped: c.core.Untyped, Transform: w.transform.f, Wrong: w.wrong}
 }

@@ -4,16 +4,13 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/kates"
 )
 
-// ready takes a node of any type: on a real client a *corev1.Node, on a fake an *Unstructured.
-func ready(o kates.Object) bool {
-	var node corev1.Node
-	if err := kates.ConvertObject(nil, o, &node); err != nil {
-		return false
-	}
+// ready reports whether a node is ready.
+func ready(node *corev1.Node) bool {
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			return c.Status == corev1.ConditionTrue
@@ -25,28 +22,24 @@ func ready(o kates.Object) bool {
 func ExampleQuery_functions() {
 	query := kates.Query{
 		Name: "Nodes",
-		Signal: func(old, current kates.Object) bool {
+		Signal: kates.SignalOf(func(old, current *corev1.Node) bool {
 			return old == nil || current == nil || ready(old) != ready(current)
-		},
-		Key: func(o kates.Object) []string { // metadata is the same in all types
+		}),
+		Key: kates.KeyOf(func(o metav1.Object) []string { // the metadata suffices
 			if pool := o.GetLabels()["pool"]; pool != "" {
 				return []string{pool}
 			}
 			return nil
-		},
+		}),
 	}
 
-	before := &corev1.Node{}
-	before.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
-	before.Labels = map[string]string{"pool": "blue"}
-	after := before.DeepCopy()
-	after.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	untypedBefore, _ := kates.NewUnstructuredFromObject(before)
-	untypedAfter, _ := kates.NewUnstructuredFromObject(after)
+	node := &corev1.Node{}
+	node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
+	node.Labels = map[string]string{"pool": "blue"}
+	untyped, _ := kates.NewUnstructuredFromObject(node)
 
-	fmt.Println("a real client:", query.Signal(before, after), query.Signal(after, after), query.Key(after))
-	fmt.Println("a fake:       ", query.Signal(untypedBefore, untypedAfter), query.Signal(untypedAfter, untypedAfter), query.Key(untypedAfter))
-	// Output:
-	// a real client: true false [blue]
-	// a fake:        true false [blue]
+	inProduction, _ := query.Key.Keys(node)
+	inTests, _ := query.Key.Keys(untyped)
+	fmt.Println(inProduction, inTests)
+	// Output: [blue] [blue]
 }

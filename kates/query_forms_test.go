@@ -146,7 +146,7 @@ func TestDropFieldsTakesPathsAndLeavesTheRest(t *testing.T) {
 		"metadata": map[string]any{"name": "n", "annotations": map[string]any{"example.com/x": "1", "y": "2"}},
 	}}
 	drop := kates.DropFields(`data.a\.b`, "spec.drop", "nothing.there", "data.k.deeper", `metadata.annotations.example\.com/x`)
-	require.NoError(t, drop(u))
+	require.NoError(t, drop.Apply(u))
 	want := map[string]any{
 		"data": map[string]any{"k": "v"}, "spec": map[string]any{"keep": "k"},
 		"metadata": map[string]any{"name": "n", "annotations": map[string]any{"y": "2"}},
@@ -156,12 +156,12 @@ func TestDropFieldsTakesPathsAndLeavesTheRest(t *testing.T) {
 	short := &kates.PartialObjectMetadata{}
 	short.Name, short.Kind, short.Annotations = "n", "K", map[string]string{"example.com/x": "1", "y": "2"}
 	short.Labels = map[string]string{"a": "b"}
-	require.NoError(t, kates.Transforms(drop, kates.DropFields("metadata.labels"), kates.DropManagedFields)(short))
+	require.NoError(t, kates.Transforms(drop, kates.DropFields("metadata.labels"), kates.DropManagedFields).Apply(short))
 	assert.Equal(t, map[string]string{"y": "2"}, short.Annotations)
 	assert.Empty(t, short.Labels)
 	assert.Equal(t, "K n", short.Kind+" "+short.Name)
 	for _, bad := range []string{"", "a..b", ".a"} {
-		assert.ErrorContains(t, kates.DropFields("data", bad)(u), "not a path")
+		assert.ErrorContains(t, kates.DropFields("data", bad).Apply(u), "not a path")
 	}
 	assert.Contains(t, u.Object, "data", "a bad path drops nothing")
 }
@@ -191,10 +191,15 @@ func TestSignalsSayWhatHasChanged(t *testing.T) {
 		"new":             {nil, base, true, true, true, true},
 		"gone":            {base, nil, true, true, true, true},
 	} {
-		assert.Equal(t, c.generation, kates.GenerationChanged(c.old, c.current), name)
-		assert.Equal(t, c.labels, kates.LabelsChanged(c.old, c.current), name)
-		assert.Equal(t, c.annotations, kates.AnnotationsChanged(c.old, c.current), name)
-		assert.Equal(t, c.either, both(c.old, c.current), name)
+		worth := func(s kates.Signal) bool {
+			yes, err := s.Worth(c.old, c.current)
+			require.NoError(t, err)
+			return yes
+		}
+		assert.Equal(t, c.generation, worth(kates.GenerationChanged), name)
+		assert.Equal(t, c.labels, worth(kates.LabelsChanged), name)
+		assert.Equal(t, c.annotations, worth(kates.AnnotationsChanged), name)
+		assert.Equal(t, c.either, worth(both), name)
 	}
 }
 

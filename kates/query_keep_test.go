@@ -133,6 +133,17 @@ func TestProjectionsThatMakeNoSenseAreErrorsAtWatch(t *testing.T) {
 	assert.ErrorContains(t, err, "there is status")
 }
 
+// hosted and described are what functions of a program read.
+type hosted struct {
+	Spec struct {
+		Hostname string `json:"hostname"`
+	} `json:"spec"`
+}
+
+type described struct {
+	metav1.ObjectMeta `json:"metadata"`
+}
+
 // TestAQueryHoldsWhatItsSelectorsAndFunctionsNeed: nobody has to name it.
 func TestAQueryHoldsWhatItsSelectorsAndFunctionsNeed(t *testing.T) {
 	true_ := true
@@ -141,8 +152,8 @@ func TestAQueryHoldsWhatItsSelectorsAndFunctionsNeed(t *testing.T) {
 	c := katestest.NewServer(t, katestest.WithObjects(pod)).Client(t)
 	keep := kates.Keep("spec.nodeName")
 	for name, at := range map[string]struct {
-		query                       kates.Query
-		labels, annotations, owners bool
+		query                             kates.Query
+		labels, annotations, owners, host bool
 	}{
 		"nothing":         {query: kates.Query{}},
 		"labels":          {query: kates.Query{LabelSelector: "app=web"}, labels: true},
@@ -155,6 +166,10 @@ func TestAQueryHoldsWhatItsSelectorsAndFunctionsNeed(t *testing.T) {
 		"by field":        {query: kates.Query{Key: kates.ByField("metadata.labels.app")}, labels: true},
 		"labels changed":  {query: kates.Query{Signal: kates.LabelsChanged}, labels: true},
 		"any of":          {query: kates.Query{Signal: kates.AnySignal(kates.GenerationChanged, kates.AnnotationsChanged)}, annotations: true},
+		"on metadata":     {query: kates.Query{Key: kates.KeyOf(func(metav1.Object) []string { return nil })}, labels: true, annotations: true, owners: true},
+		"on a struct":     {query: kates.Query{Signal: kates.SignalOf(func(_, _ *hosted) bool { return true })}, host: true},
+		"on its metadata": {query: kates.Query{Key: kates.KeyOf(func(described) []string { return nil })}, labels: true, annotations: true, owners: true},
+		"on the Go type":  {query: kates.Query{Key: kates.KeyOf(func(*kates.Pod) []string { return nil })}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			type pods struct{ Pods []*kates.Pod }
@@ -167,6 +182,8 @@ func TestAQueryHoldsWhatItsSelectorsAndFunctionsNeed(t *testing.T) {
 			assert.Equal(t, at.labels, snap.Pods[0].Labels["app"] == "web")
 			assert.Equal(t, at.annotations, snap.Pods[0].Annotations["other"] == "b")
 			assert.Equal(t, at.owners, len(snap.Pods[0].OwnerReferences) == 1)
+			assert.Equal(t, at.host, snap.Pods[0].Spec.Hostname == "host")
+			assert.ErrorIs(t, c.Update(t.Context(), snap.Pods[0].DeepCopy(), nil), kates.ErrPartial)
 		})
 	}
 	type found struct{ Pods kates.Lookup[*kates.Pod] }

@@ -32,7 +32,7 @@ func TestKeyFunctionsReadTypedAndUntypedObjectsAlike(t *testing.T) {
 	require.NoError(t, err)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
 	for name, c := range map[string]struct {
-		f    func(kates.Object) []string
+		f    kates.Key
 		want []string
 		node []string
 	}{
@@ -61,11 +61,17 @@ func TestKeyFunctionsReadTypedAndUntypedObjectsAlike(t *testing.T) {
 		"a map":                {kates.ByField("metadata.labels"), nil, nil},
 		"below a string":       {kates.ByField("spec.nodeName.x"), nil, nil},
 	} {
-		assert.Equal(t, c.want, c.f(pod), name)
-		assert.Equal(t, c.want, c.f(&kates.Unstructured{Object: content}), name+", untyped")
-		assert.Equal(t, c.node, c.f(node), name+", of a node")
+		keys := func(o kates.Object) []string {
+			all, err := c.f.Keys(o)
+			require.NoError(t, err, name)
+			return all
+		}
+		assert.Equal(t, c.want, keys(pod), name)
+		assert.Equal(t, c.want, keys(&kates.Unstructured{Object: content}), name+", untyped")
+		assert.Equal(t, c.node, keys(node), name+", of a node")
 	}
 	for _, path := range []string{"", "a..b", ".spec"} {
-		assert.Panics(t, func() { kates.ByField(path)(pod) }, path)
+		_, err := kates.ByField(path).Keys(pod)
+		assert.ErrorContains(t, err, "not a path", path)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kates-go/kates/kates"
@@ -169,12 +168,12 @@ func TestAPartitionsLookupIsRecordedAndItsChangesAreDeltasOfTheKey(t *testing.T)
 }
 
 // refusing is a transform that fails for secrets with this value.
-func refusing(o kates.Object) error {
-	if v, _, _ := unstructured.NestedString(o.(*kates.Unstructured).Object, "data", "v"); v == "YmFk" { // bad
+var refusing = kates.TransformOf(func(s *corev1.Secret) error {
+	if string(s.Data["v"]) == "bad" {
 		return errors.New("it is bad")
 	}
 	return nil
-}
+})
 
 func TestALookupAndAListerSayWhyAnObjectIsInvalidAndThatThereIsNoSnapshot(t *testing.T) {
 	type snapshot struct{ Secrets kates.Lookup[*corev1.Secret] }

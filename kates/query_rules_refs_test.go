@@ -45,7 +45,7 @@ func TestOnlyTheObjectsThatOthersNameAreInAQueryWithRefs(t *testing.T) {
 			}
 			return names
 		}),
-		"object": kates.RefsOf("Ingresses", func(o kates.Object) []types.NamespacedName {
+		"metadata": kates.RefsOf("Ingresses", func(o metav1.Object) []types.NamespacedName {
 			return []types.NamespacedName{{Name: "x"}, {Name: "missing"}}
 		}),
 	} {
@@ -85,12 +85,12 @@ func TestRefsThatCannotBeMeantAreErrorsThatNameTheirQuery(t *testing.T) {
 	}
 	c := katestest.NewClient(t)
 	for want, q := range map[string]kates.Query{
-		"there is no query of that name":  {Refs: []kates.Ref{kates.RefsOf("None", tlsSecrets)}},
-		"in a circle":                     {Refs: []kates.Ref{kates.RefsOf("Secrets", func(kates.Object) []types.NamespacedName { return nil })}},
-		"is empty: use RefsOf":            {Refs: []kates.Ref{{}}},
-		"its function is nil":             {Refs: []kates.Ref{kates.RefsOf[*networkingv1.Ingress]("Ingresses", nil)}},
-		"no object is a int":              {Refs: []kates.Ref{kates.RefsOf("Ingresses", func(int) []types.NamespacedName { return nil })}},
-		"has no namespaces and no AnyOf ": {Namespace: "a", Refs: []kates.Ref{kates.RefsOf("Ingresses", tlsSecrets)}},
+		"there is no query of that name":        {Refs: []kates.Ref{kates.RefsOf("None", tlsSecrets)}},
+		"in a circle":                           {Refs: []kates.Ref{kates.RefsOf("Secrets", func(metav1.Object) []types.NamespacedName { return nil })}},
+		"is empty: use RefsOf":                  {Refs: []kates.Ref{{}}},
+		"it was made of a function that is nil": {Refs: []kates.Ref{kates.RefsOf[*networkingv1.Ingress]("Ingresses", nil)}},
+		"no object is a int":                    {Refs: []kates.Ref{kates.RefsOf("Ingresses", func(int) []types.NamespacedName { return nil })}},
+		"has no namespaces and no AnyOf ":       {Namespace: "a", Refs: []kates.Ref{kates.RefsOf("Ingresses", tlsSecrets)}},
 	} {
 		q.Name = "Secrets"
 		_, err := kates.Watch[snapshot](t.Context(), c, q)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/kates"
@@ -44,7 +45,7 @@ func TestAFunctionOfItsFieldsKindOrOfAnyKindIsFine(t *testing.T) {
 	for _, q := range []kates.Query{
 		{Key: kates.KeyOf(func(*corev1.Service) []string { return nil })},
 		{Key: kates.KeyOf(func(corev1.Service) []string { return nil })},
-		{Key: kates.KeyOf(func(kates.Object) []string { return nil })},
+		{Key: kates.KeyOf(func(metav1.Object) []string { return nil })},
 		{Key: kates.KeyOf(func(own) []string { return nil })},
 		{Key: kates.KeyOf(func(*kates.PartialObjectMetadata) []string { return nil })},
 		{Transform: kates.TransformOf(func(map[string]any) error { return nil })},

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
@@ -52,33 +53,87 @@ func TestFunctionsOfATypeTakeWhateverTheWatchHolds(t *testing.T) {
 	moved := func(old, current *corev1.Pod) bool {
 		return old == nil || current == nil || old.Spec.NodeName != current.Spec.NodeName
 	}
+	keys := func(k kates.Key, o kates.Object) []string {
+		all, err := k.Keys(o)
+		require.NoError(t, err)
+		return all
+	}
+	worth := func(s kates.Signal, old, current kates.Object) bool {
+		yes, err := s.Worth(old, current)
+		require.NoError(t, err)
+		return yes
+	}
 	for name, o := range asHeld(t, "n1") {
-		assert.Equal(t, []string{"n1"}, kates.KeyOf(nodeOf)(o), name)
-		assert.Equal(t, []string{"n1"}, kates.KeyOf(func(p podNode) []string { return []string{p.Spec.NodeName} })(o), name)
-		assert.Equal(t, []string{"p"}, kates.KeyOf(func(m map[string]any) []string {
+		assert.Equal(t, []string{"n1"}, keys(kates.KeyOf(nodeOf), o), name)
+		assert.Equal(t, []string{"n1"}, keys(kates.KeyOf(func(p podNode) []string { return []string{p.Spec.NodeName} }), o), name)
+		assert.Equal(t, []string{"p"}, keys(kates.KeyOf(func(m map[string]any) []string {
 			return []string{m["metadata"].(map[string]any)["name"].(string)}
-		})(o), name)
-		assert.Equal(t, []string{"ns"}, kates.KeyOf(func(o kates.Object) []string { return []string{o.GetNamespace()} })(o), name)
+		}), o), name)
+		assert.Equal(t, []string{"ns"}, keys(kates.KeyOf(func(o metav1.Object) []string {
+			_, whole := o.(kates.Object)
+			assert.False(t, whole, "its Go type says nothing of where it comes from")
+			return []string{o.GetNamespace()}
+		}), o), name)
 
 		signal := kates.SignalOf(moved)
 		for other, same := range map[string]bool{"n1": true, "n2": false} {
 			for _, current := range asHeld(t, other) {
-				assert.Equal(t, !same, signal(o, current), "%s, and %T on %s", name, current, other)
+				assert.Equal(t, !same, worth(signal, o, current), "%s, and %T on %s", name, current, other)
 			}
 		}
-		assert.True(t, signal(nil, o), name)
-		assert.True(t, signal(o, nil), name)
+		assert.True(t, worth(signal, nil, o), name)
+		assert.True(t, worth(signal, o, nil), name)
 	}
-	assert.PanicsWithError(t, `key: convert Pod "p" to *v1.Pod: json: cannot unmarshal string into Go struct field Pod.spec of type v1.PodSpec`, func() { kates.KeyOf(nodeOf)(undecodable()) })
-	assert.True(t, kates.SignalOf(func(_, _ *corev1.Pod) bool { return false })(undecodable(), undecodable()))
+	_, err := kates.KeyOf(nodeOf).Keys(undecodable())
+	assert.ErrorContains(t, err, `key: convert Pod "p" to *v1.Pod: json: cannot unmarshal string into Go struct field Pod.spec of type v1.PodSpec`)
+	assert.True(t, worth(kates.SignalOf(func(_, _ *corev1.Pod) bool { return false }), undecodable(), undecodable()))
+}
+
+// TestAFunctionOfAnInterfaceIsAnError: the Go type of what it would get differs between tests and
+// production. That of metadata is one type of its own.
+func TestAFunctionOfAnInterfaceIsAnError(t *testing.T) {
+	type snapshot struct{ Services []*corev1.Service }
+	for name, q := range map[string]kates.Query{
+		"Key":                        {Key: kates.KeyOf(func(kates.Object) []string { return nil })},
+		"Signal":                     {Signal: kates.SignalOf(func(_, _ any) bool { return true })},
+		"Transform":                  {Transform: kates.TransformOf(func(kates.Object) error { return nil })},
+		`reference 0, of "Services"`: {Refs: []kates.Ref{kates.RefsOf("Services", func(kates.Object) []types.NamespacedName { return nil })}},
+	} {
+		q.Name = "Services"
+		_, err := kates.WatchEach[snapshot](t.Context(), katestest.NewClient(t), q)
+		assert.ErrorContains(t, err, "its "+name)
+		assert.ErrorContains(t, err, "another Go type in tests than in production: have it take the kind's Go type, *Unstructured, or a metav1.Object")
+	}
+}
+
+func TestOfMetadataAloneAFunctionThatReadsMoreIsAnError(t *testing.T) {
+	type snapshot struct {
+		Services []*kates.PartialObjectMetadata `kates:"services"`
+	}
+	watch := func(key kates.Key) error {
+		p, err := kates.WatchEach[snapshot](t.Context(), katestest.NewClient(t), kates.Query{Name: "Services", Key: key})
+		if err == nil {
+			p.Close()
+		}
+		return err
+	}
+	assert.ErrorContains(t, watch(kates.KeyOf(func(*corev1.Service) []string { return nil })), "takes a *v1.Service, but of the objects of \"Services\" only the metadata is held")
+	assert.ErrorContains(t, watch(kates.KeyOf(func(*podNode) []string { return nil })), "reads spec.NodeName, but")
+	assert.ErrorContains(t, watch(kates.ByField("spec.type")), "reads spec.type, but")
+	for _, key := range []kates.Key{
+		kates.KeyOf(func(metav1.Object) []string { return nil }), kates.KeyOf(func(*kates.PartialObjectMetadata) []string { return nil }),
+		kates.ByField("metadata.labels.app"), kates.ByLabel("app"),
+	} {
+		assert.NoError(t, watch(key))
+	}
 }
 
 func TestATransformOfATypeChangesWhateverTheWatchHolds(t *testing.T) {
 	dropSpec := kates.TransformOf(func(p *corev1.Pod) error { p.Spec = corev1.PodSpec{NodeName: p.Spec.NodeName + "!"}; return nil })
 	dropLabels := kates.TransformOf(func(m map[string]any) error { delete(m["metadata"].(map[string]any), "labels"); return nil })
 	for name, o := range asHeld(t, "n1") {
-		require.NoError(t, dropSpec(o), name)
-		require.NoError(t, dropLabels(o), name)
+		require.NoError(t, dropSpec.Apply(o), name)
+		require.NoError(t, dropLabels.Apply(o), name)
 		var pod corev1.Pod
 		require.NoError(t, kates.ConvertObject(nil, o, &pod), name)
 		assert.Equal(t, corev1.PodSpec{NodeName: "n1!"}, pod.Spec, name)
@@ -87,10 +142,12 @@ func TestATransformOfATypeChangesWhateverTheWatchHolds(t *testing.T) {
 		assert.Equal(t, "Pod", o.GetObjectKind().GroupVersionKind().Kind, name)
 
 		no := errors.New("no")
-		assert.ErrorIs(t, kates.TransformOf(func(*corev1.Pod) error { return no })(o), no, name)
-		assert.ErrorContains(t, kates.TransformOf(func(corev1.Pod) error { return nil })(o), "v1.Pod is a copy", name)
+		assert.ErrorIs(t, kates.TransformOf(func(*corev1.Pod) error { return no }).Apply(o), no, name)
+		assert.ErrorContains(t, kates.TransformOf(func(corev1.Pod) error { return nil }).Apply(o), "v1.Pod is a copy", name)
+		require.NoError(t, kates.TransformOf(func(o metav1.Object) error { o.SetLabels(map[string]string{"a": "b"}); return nil }).Apply(o))
+		assert.Equal(t, map[string]string{"a": "b"}, o.GetLabels(), name)
 	}
-	assert.ErrorContains(t, dropSpec(undecodable()), `convert Pod "p"`)
+	assert.ErrorContains(t, dropSpec.Apply(undecodable()), `convert Pod "p"`)
 }
 
 func TestSelectorsMayBeGivenAsSuch(t *testing.T) {

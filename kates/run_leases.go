@@ -178,7 +178,7 @@ type leaseWatch struct {
 type groupLeases struct{ Leases []*coordinationv1.Lease }
 
 func (c *Client) watchLeases(ctx context.Context, namespace, group string) (*leaseWatch, error) {
-	at := c.With(WithInterval(0), WithDebounce(0, 0), WithTransform(nil))
+	at := c.With(WithInterval(0), WithDebounce(0, 0), WithTransform(Transform{}))
 	snapshots, err := Watch[groupLeases](ctx, at, Query{
 		Name: "Leases", Namespace: namespace, LabelSelector: shards.Label + "=" + group,
 	})

@@ -300,12 +300,12 @@ func TestG8WhatIsInvalidInAKeyIsInItsFieldForThat(t *testing.T) {
 		Invalid    []kates.Invalid
 	}
 	tenants(t, func(t *testing.T, fake *katestest.Fake) {
-		q := kates.Query{Name: "ConfigMaps", Key: func(o kates.Object) []string {
+		q := kates.Query{Name: "ConfigMaps", Key: kates.KeyOf(func(o metav1.Object) []string {
 			if tenant := o.GetLabels()["tenant"]; tenant != "broken" {
 				return []string{tenant}
 			}
 			panic("a bug")
-		}}
+		})}
 		var seen []string
 		r := runEach(t, fake.Client, func(_ context.Context, key string, s *snap) error {
 			text := key

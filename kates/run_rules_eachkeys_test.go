@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
@@ -24,7 +25,7 @@ func TestAKeyMayBeSeveralTheSameTwiceAllOrNoneAndIsAskedForOncePerVersion(t *tes
 		for i := range 1000 {
 			many = append(many, fmt.Sprint("k", i), fmt.Sprint("k", i))
 		}
-		key := func(kates.Object) []string { asked++; return answer }
+		key := kates.KeyOf(func(metav1.Object) []string { asked++; return answer })
 		p, err := kates.WatchEach[maps](t.Context(), fake.Client, kates.Query{Name: "ConfigMaps", Key: key})
 		require.NoError(t, err)
 		next := func(a string, keys ...string) (texts []string) {

@@ -177,7 +177,7 @@ func (s Sharding) checkBy() error {
 // divideKeys finds out how the replicas of a RunEach divide its keys.
 func (s *runSettings) divideKeys(c *Client) (err error) {
 	if s.sharding != nil {
-		s.division, err = c.compiler().DivideKeys(compile.By(s.sharding.By), wantedOf(s.queries), ByNamespace, ByUID)
+		s.division, err = c.compiler().DivideKeys(compile.By(s.sharding.By), wantedOf(s.queries))
 	}
 	return err
 }

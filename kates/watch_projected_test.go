@@ -121,13 +121,15 @@ func TestAWatchHoldsTheFieldsOfAStructWhereNothingElseIsWanted(t *testing.T) {
 	assert.Equal(t, fields, formOf[lookup](t, q))
 	key := kates.KeyOf(func(b *brief) []string { return []string{b.Data["k"]} })
 	assert.Equal(t, fields, formOf[briefs](t, with(func(q *kates.Query) { q.Key = key })))
-	byValue := kates.SignalOf(func(old, current any) bool { return true })
+	byValue := kates.SignalOf(func(old, current *kates.Unstructured) bool { return true })
 	assert.Empty(t, formOf[briefs](t, with(func(q *kates.Query) { q.Signal = byValue })), "it may want anything")
-	for _, key := range []func(kates.Object) []string{kates.ByLabel("in"), kates.ByNamespace, kates.ByName, kates.ByNamespacedName, kates.ByUID} {
+	for _, key := range []kates.Key{kates.ByLabel("in"), kates.ByNamespace, kates.ByName, kates.ByNamespacedName, kates.ByUID} {
 		assert.Equal(t, fields, formOf[briefs](t, with(func(q *kates.Query) { q.Key = key })))
 	}
 	assert.Equal(t, fields, formOf[briefs](t, with(func(q *kates.Query) { q.Signal = kates.LabelsChanged })))
-	assert.Empty(t, formOf[briefs](t, with(func(q *kates.Query) { q.Key = func(kates.Object) []string { return nil } })), "it may want anything")
+	assert.Equal(t, fields, formOf[briefs](t, with(func(q *kates.Query) { q.Key = kates.KeyOf(func(metav1.Object) []string { return nil }) })))
+	both := kates.AnySignal(kates.LabelsChanged, kates.SignalOf(func(_, _ *brief) bool { return true }))
+	assert.Equal(t, fields, formOf[briefs](t, with(func(q *kates.Query) { q.Signal = both })))
 	some := kates.AnySignal(kates.LabelsChanged, byValue)
 	assert.Empty(t, formOf[briefs](t, with(func(q *kates.Query) { q.Signal = some })), "it may want anything")
 	assert.Empty(t, formOf[briefs](t, with(func(q *kates.Query) { q.Transform = kates.DropFields("data") })))
@@ -159,7 +161,7 @@ func TestFunctionsOfThePackageGetTheFieldsThatTheyReadBesideThoseOfAStruct(t *te
 	pod := fullPod("a", "n1")
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "u", Controller: new(true)}}
 	for name, of := range map[string]struct {
-		key         func(kates.Object) []string
+		key         kates.Key
 		value, held string
 	}{
 		"by annotation": {kates.ByAnnotation("other"), "b", "fields from protobuf"},
@@ -167,7 +169,8 @@ func TestFunctionsOfThePackageGetTheFieldsThatTheyReadBesideThoseOfAStruct(t *te
 		"by field":      {kates.ByField("spec.hostname"), "host", ""},
 		"by label":      {kates.ByLabel("app"), "web", "fields from protobuf"},
 		"by namespace":  {kates.ByNamespace, "default", "fields from protobuf"},
-		"by any other":  {func(o kates.Object) []string { return []string{o.GetAnnotations()["other"]} }, "b", ""},
+		"by metadata":   {kates.KeyOf(func(o metav1.Object) []string { return []string{o.GetAnnotations()["other"]} }), "b", "fields from protobuf"},
+		"by a type":     {kates.KeyOf(func(p *kates.Pod) []string { return []string{p.Annotations["other"]} }), "b", ""},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			c := katestest.NewServer(t, katestest.WithObjects(pod)).Client(t)

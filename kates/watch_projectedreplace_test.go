@@ -79,7 +79,7 @@ func TestAnObjectLeavesItsPartitionWithItsLastAnnotationOrOwner(t *testing.T) {
 		Pods []*podLite `kates:"pods"`
 	}
 	for name, of := range map[string]struct {
-		key                 func(kates.Object) []string
+		key                 kates.Key
 		at, gone, again, to string
 	}{
 		"annotation": {kates.ByAnnotation("other"), "b", `{"metadata":{"annotations":null}}`, `{"metadata":{"annotations":{"other":"c"}}}`, "c"},
@@ -137,8 +137,10 @@ func TestG8AnObjectThatDoesNotDecodeIsInvalidInThePartitionOfItsOwner(t *testing
 			Data: map[string]string{"k": data},
 		}
 	}
-	for name, key := range map[string]func(kates.Object) []string{"of the library": kates.ByOwner("Service"), "of one's own": kates.KeyOf(
-		func(o kates.Object) []string { return kates.ByOwner("Service")(o) })} {
+	for name, key := range map[string]kates.Key{"of the library": kates.ByOwner("Service"), "of one's own": kates.KeyOf(
+		func(o metav1.Object) []string {
+			return []string{o.GetNamespace() + "/" + metav1.GetControllerOf(o).Name}
+		})} {
 		inBubble(t, name, func(t *testing.T) {
 			c := katestest.NewServer(t, katestest.WithoutControllers(),
 				katestest.WithObjects(owned("a", "v", "x"), owned("born", "bad", "x"))).Client(t)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/kates"
@@ -38,7 +39,8 @@ func TestAStructHasTheSameFieldsWhateverTheFunctionsBesideIt(t *testing.T) {
 		"a field":       {Key: kates.ByField("spec.nodeName")},
 		"annotations":   {Key: kates.ByAnnotation("other")},
 		"a generation":  {Signal: kates.GenerationChanged},
-		"anything else": {Signal: func(_, _ kates.Object) bool { return true }},
+		"metadata":      {Signal: kates.SignalOf(func(_, _ metav1.Object) bool { return true })},
+		"anything else": {Signal: kates.SignalOf(func(_, _ *kates.Pod) bool { return true })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			type pieces struct {
@@ -46,7 +48,7 @@ func TestAStructHasTheSameFieldsWhateverTheFunctionsBesideIt(t *testing.T) {
 				Deltas []*kates.Delta
 			}
 			q.Name = "Pods"
-			if q.Key != nil { // only partitions take it
+			if q.Key != (kates.Key{}) { // only partitions take it
 				p, err := kates.WatchEach[struct {
 					Pods []*piece `kates:"pods"`
 				}](t.Context(), c, q)

@@ -62,11 +62,11 @@ func TestUntypedObjectsShareEqualParts(t *testing.T) {
 }
 
 func TestATransformWritesToItsOwnObjectAlone(t *testing.T) {
-	all := groupedMaps(t, asIs, kates.Query{Name: "ConfigMaps", Transform: func(o kates.Object) error {
-		labels := o.(*kates.Unstructured).Object["metadata"].(map[string]any)["labels"].(map[string]any)
+	all := groupedMaps(t, asIs, kates.Query{Name: "ConfigMaps", Transform: kates.TransformOf(func(o *kates.Unstructured) error {
+		labels := o.Object["metadata"].(map[string]any)["labels"].(map[string]any)
 		labels["group"] = labels["group"].(string) + "!"
 		return nil
-	}})
+	})})
 	assert.Less(t, labelMaps(all), alike*groups*3/4, "what it has made is shared")
 	for _, u := range all {
 		assert.Equal(t, 1, strings.Count(u.GetLabels()["group"], "!"), u.GetName())

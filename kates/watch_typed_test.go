@@ -336,10 +336,10 @@ func TestTheChoiceIsPerQueryAndCanBeSwitchedOff(t *testing.T) {
 
 func TestATransformGetsTheGoType(t *testing.T) {
 	s := &wireServer{protobuf: true, objects: []any{versioned("a", "5"), broken{versioned("bad", "6")}}}
-	w, err := kates.Watch[typedMaps](t.Context(), s.client(t), kates.Query{Name: "ConfigMaps", Transform: func(o kates.Object) error {
-		o.(*kates.ConfigMap).Data["k"] = "changed"
+	w, err := kates.Watch[typedMaps](t.Context(), s.client(t), kates.Query{Name: "ConfigMaps", Transform: kates.TransformOf(func(cm *kates.ConfigMap) error {
+		cm.Data["k"] = "changed"
 		return nil
-	}})
+	})})
 	require.NoError(t, err)
 	var snap typedMaps
 	next(t, w, &snap, func() bool { return true })
@@ -385,10 +385,10 @@ func TestG10ATransformWritesToNothingThatOtherObjectsShare(t *testing.T) {
 		objects = append(objects, versioned(name, "5"))
 	}
 	s := &wireServer{protobuf: true, objects: objects}
-	w, err := kates.Watch[typedMaps](t.Context(), s.client(t), kates.Query{Name: "ConfigMaps", Transform: func(o kates.Object) error {
-		o.(*kates.ConfigMap).Data["k"] = o.GetName()
+	w, err := kates.Watch[typedMaps](t.Context(), s.client(t), kates.Query{Name: "ConfigMaps", Transform: kates.TransformOf(func(cm *kates.ConfigMap) error {
+		cm.Data["k"] = cm.Name
 		return nil
-	}})
+	})})
 	require.NoError(t, err)
 	var snap typedMaps
 	next(t, w, &snap, func() bool { return true })

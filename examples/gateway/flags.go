@@ -192,7 +192,7 @@ func (s *settings) queries() []kates.Query {
 			if s.publishService.Name == "" {
 				continue
 			}
-			q.Transform = nil // it drops the status
+			q.Transform = kates.Transform{} // it drops the status
 			if q.Namespaces != nil && !slices.Contains(q.Namespaces, s.publishService.Namespace) {
 				q.Namespaces = append(slices.Clone(q.Namespaces), s.publishService.Namespace)
 			}

@@ -61,7 +61,7 @@ type selection struct {
 	// unknownToo: a kind that the server does not serve is watched, and is missing until it does.
 	unknownToo bool
 	// transform, and metadataOnly, are for all kinds.
-	transform    func(kates.Object) error
+	transform    kates.Transform
 	metadataOnly bool
 }
 

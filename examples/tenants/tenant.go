@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/kates"
 )
@@ -31,9 +32,12 @@ func queries(label string) []kates.RunOption {
 		kates.Query{Name: "Namespaces", LabelSelector: label, Key: tenant},
 		kates.Query{Name: "Quotas", LabelSelector: label, Key: tenant},
 		kates.Query{Name: "Policies", LabelSelector: label, Key: tenant},
-		kates.Query{Name: "Nodes", Signal: func(old, current kates.Object) bool { return old == nil || current == nil }},
+		kates.Query{Name: "Nodes", Signal: comesOrGoes},
 	}
 }
+
+// comesOrGoes is true of nodes that come or go.
+var comesOrGoes = kates.SignalOf(func(old, current metav1.Object) bool { return old == nil || current == nil })
 
 // budget is an annotation of namespaces: how many CPUs the tenant pays for there.
 const budget = "tenants.example.com/cpu-budget"

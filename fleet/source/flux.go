@@ -165,7 +165,9 @@ func (r fluxRef) compare(other fluxRef) int {
 }
 
 // stripFlux keeps of an object what names a cluster.
-var stripFlux = kates.TransformOf(func(o *kates.Unstructured) error {
+var stripFlux = kates.TransformOf(stripFluxObject)
+
+func stripFluxObject(o *kates.Unstructured) error {
 	config, found, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "kubeConfig")
 	maps.DeleteFunc(o.Object, func(field string, _ any) bool {
 		return !slices.Contains([]string{"apiVersion", "kind", "metadata"}, field)
@@ -176,7 +178,7 @@ var stripFlux = kates.TransformOf(func(o *kates.Unstructured) error {
 		o.Object["spec"] = map[string]any{"kubeConfig": config}
 	}
 	return nil
-})
+}
 
 // stripNamed keeps all data of a Secret: others say which key has the kubeconfig.
 var stripNamed = kates.TransformOf(func(s *kates.Secret) error {

@@ -183,7 +183,7 @@ func TestOfFluxsObjectsOnlyWhatNamesAClusterIsHeld(t *testing.T) {
 	o := fluxObject("HelmRelease", "a", secretRef("a", ""))
 	o.Object["spec"].(map[string]any)["values"] = map[string]any{"password": canary}
 	o.Object["status"] = canary
-	must(t, stripFlux(o))
+	must(t, stripFluxObject(o))
 	if text, err := o.MarshalJSON(); err != nil || strings.Contains(string(text), canary) || refOf(o).cluster() != "x/a" {
 		t.Errorf("%s %v", text, err)
 	}

@@ -11,8 +11,9 @@ import "unsafe"
 // panics, that one object is left out as invalid, until its next version, or a list for which it
 // does not fail.
 //
-// Selectors judge an object before it is transformed.
-type Transform func(Object) error
+// Selectors judge an object before it is transformed. Two Transforms are the same function if they
+// are the same pointer.
+type Transform struct{ Do func(Object) error }
 
 // Signal decides whether a change of an object is worth a signal. old is nil for an object that is
 // new, and current for one that is gone. For an object that was replaced by another of its name it

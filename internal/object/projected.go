@@ -41,6 +41,7 @@ type rare struct {
 type More struct {
 	Annotations map[string]string       `json:"annotations,omitempty"`
 	Owners      []metav1.OwnerReference `json:"ownerReferences,omitempty"`
+	Finalizers  []string                `json:"finalizers,omitempty"`
 	Generation  int64                   `json:"generation,omitempty"`
 }
 
@@ -61,11 +62,11 @@ type Head struct {
 
 // Beside says which metadata of its objects a query holds beside the fields of a struct.
 type Beside struct {
-	Labels, Annotations, Owners, Generation bool
+	Labels, Annotations, Owners, Finalizers, Generation bool
 }
 
 // More reports whether that is more than labels.
-func (b Beside) More() bool { return b.Annotations || b.Owners || b.Generation }
+func (b Beside) More() bool { return b.Annotations || b.Owners || b.Finalizers || b.Generation }
 
 // Of leaves of the metadata what is held.
 func (b Beside) Of(h Head) Head {
@@ -77,6 +78,9 @@ func (b Beside) Of(h Head) Head {
 	}
 	if !b.Owners {
 		h.More.Owners = nil
+	}
+	if !b.Finalizers {
+		h.More.Finalizers = nil
 	}
 	if !b.Generation {
 		h.More.Generation = 0
@@ -91,7 +95,7 @@ func NewProjected(kind *schema.GroupVersionKind, h Head, value any) *Projected {
 		kind: kind, name: h.Name, uid: h.UID, version: h.Version, created: seconds(h.Created),
 		shared: shared{namespace: h.Namespace, labels: h.Labels}, value: value,
 	}
-	if m := h.More; !h.Deleted.IsZero() || len(m.Annotations) > 0 || len(m.Owners) > 0 || m.Generation != 0 {
+	if m := h.More; !h.Deleted.IsZero() || len(m.Annotations)+len(m.Owners)+len(m.Finalizers) > 0 || m.Generation != 0 {
 		p.rare = &rare{deleted: seconds(h.Deleted), more: m}
 	}
 	return p
@@ -205,7 +209,8 @@ func (p *Projected) MarshalJSON() ([]byte, error) {
 	}
 	more := p.more()
 	for name, held := range map[string]any{
-		"labels": p.shared.labels, "annotations": more.Annotations, "ownerReferences": more.Owners, "generation": more.Generation,
+		"labels": p.shared.labels, "annotations": more.Annotations, "ownerReferences": more.Owners, "finalizers": more.Finalizers,
+		"generation": more.Generation,
 	} {
 		if !reflect.ValueOf(held).IsZero() {
 			meta[name], _ = json.Marshal(held) // texts and numbers always have a form
@@ -278,13 +283,13 @@ func (p *Projected) GetCreationTimestamp() (at metav1.Time) {
 func (p *Projected) GetGeneration() int64                        { return p.more().Generation }
 func (p *Projected) GetAnnotations() map[string]string           { return p.more().Annotations }
 func (p *Projected) GetOwnerReferences() []metav1.OwnerReference { return p.more().Owners }
+func (p *Projected) GetFinalizers() []string                     { return p.more().Finalizers }
 
 // What is not held.
 
 func (p *Projected) GetGenerateName() string                       { return "" }
 func (p *Projected) GetSelfLink() string                           { return "" }
 func (p *Projected) GetDeletionGracePeriodSeconds() *int64         { return nil }
-func (p *Projected) GetFinalizers() []string                       { return nil }
 func (p *Projected) GetManagedFields() []metav1.ManagedFieldsEntry { return nil }
 
 // What nobody may do.

@@ -39,7 +39,7 @@ func projected(change func(*Head, *lite)) *Projected {
 func TestAPredicateSeesWhatIsHeldOfAProjectedObject(t *testing.T) {
 	p := projected(func(h *Head, _ *lite) {
 		h.Deleted = h.Created
-		h.More = More{Annotations: map[string]string{"a": "b"}, Owners: []metav1.OwnerReference{{Kind: "Owner", Name: "o"}}, Generation: 3}
+		h.More = More{Annotations: map[string]string{"a": "b"}, Owners: []metav1.OwnerReference{{Kind: "Owner", Name: "o"}}, Finalizers: []string{"f"}, Generation: 3}
 	})
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestAPredicateSeesWhatIsHeldOfAProjectedObject(t *testing.T) {
 		"apiVersion": "v1", "kind": "Pod", "spec": map[string]any{"node": "node", "size": int64(1<<60 + 1)},
 		"metadata": map[string]any{
 			"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "7", "labels": map[string]any{"k": "v"},
-			"annotations": map[string]any{"a": "b"}, "generation": int64(3),
+			"annotations": map[string]any{"a": "b"}, "finalizers": []any{"f"}, "generation": int64(3),
 			"ownerReferences":   []any{map[string]any{"apiVersion": "", "kind": "Owner", "name": "o", "uid": ""}},
 			"creationTimestamp": "2001-09-09T01:46:40Z", "deletionTimestamp": "2001-09-09T01:46:40Z",
 		},
@@ -76,15 +76,16 @@ func TestAProjectedObjectHasItsIdentity(t *testing.T) {
 func TestWhatIsHeldBesideAStructIsWhatAQueryAsksFor(t *testing.T) {
 	at := metav1.Unix(1e9, 0)
 	whole := Head{Name: "a", Namespace: "ns", UID: "u", Version: "7", Created: &at, Deleted: &at, Labels: map[string]string{"k": "v"},
-		More: More{Annotations: map[string]string{"a": "b"}, Owners: []metav1.OwnerReference{{Name: "o"}}, Generation: 3}}
-	all := Beside{Labels: true, Annotations: true, Owners: true, Generation: true}
+		More: More{Annotations: map[string]string{"a": "b"}, Owners: []metav1.OwnerReference{{Name: "o"}}, Finalizers: []string{"f"}, Generation: 3}}
+	all := Beside{Labels: true, Annotations: true, Owners: true, Finalizers: true, Generation: true}
 	assert.Equal(t, whole, all.Of(whole))
 	assert.True(t, all.More())
 	for b, lacks := range map[Beside]func(*Head){
-		{Annotations: true, Owners: true, Generation: true}: func(h *Head) { h.Labels = nil },
-		{Labels: true, Owners: true, Generation: true}:      func(h *Head) { h.More.Annotations = nil },
-		{Labels: true, Annotations: true, Generation: true}: func(h *Head) { h.More.Owners = nil },
-		{Labels: true, Annotations: true, Owners: true}:     func(h *Head) { h.More.Generation = 0 },
+		{Annotations: true, Owners: true, Finalizers: true, Generation: true}: func(h *Head) { h.Labels = nil },
+		{Labels: true, Owners: true, Finalizers: true, Generation: true}:      func(h *Head) { h.More.Annotations = nil },
+		{Labels: true, Annotations: true, Finalizers: true, Generation: true}: func(h *Head) { h.More.Owners = nil },
+		{Labels: true, Annotations: true, Owners: true, Generation: true}:     func(h *Head) { h.More.Finalizers = nil },
+		{Labels: true, Annotations: true, Owners: true, Finalizers: true}:     func(h *Head) { h.More.Generation = 0 },
 		{Labels: true}: func(h *Head) { h.More = More{} },
 	} {
 		want := whole
@@ -94,7 +95,7 @@ func TestWhatIsHeldBesideAStructIsWhatAQueryAsksFor(t *testing.T) {
 	}
 	p := NewProjected(&pods, whole, &lite{})
 	assert.Equal(t, whole, p.Head())
-	assert.Equal(t, whole.More, More{Annotations: p.GetAnnotations(), Owners: p.GetOwnerReferences(), Generation: p.GetGeneration()})
+	assert.Equal(t, whole.More, More{Annotations: p.GetAnnotations(), Owners: p.GetOwnerReferences(), Finalizers: p.GetFinalizers(), Generation: p.GetGeneration()})
 	assert.Equal(t, &at, p.GetDeletionTimestamp())
 	bare := NewProjected(&pods, Head{Name: "a"}, &lite{})
 	assert.Equal(t, Head{Name: "a"}, bare.Head())
@@ -243,12 +244,12 @@ func TestWhatGoesAwayFromAProjectedObjectIsNotHeldFromTheVersionBefore(t *testin
 func TestOfTheMetadataThatIsHeldWhatSomebodyReads(t *testing.T) {
 	whole := Head{
 		Name: "a", Labels: map[string]string{"k": "v"},
-		More: More{Annotations: map[string]string{"a": "b"}, Owners: []metav1.OwnerReference{{Name: "o"}}, Generation: 3},
+		More: More{Annotations: map[string]string{"a": "b"}, Owners: []metav1.OwnerReference{{Name: "o"}}, Finalizers: []string{"f"}, Generation: 3},
 	}
-	for _, b := range []Beside{{}, {Labels: true}, {Annotations: true}, {Owners: true}, {Generation: true}, {true, true, true, true}} {
+	for _, b := range []Beside{{}, {Labels: true}, {Annotations: true}, {Owners: true}, {Finalizers: true}, {Generation: true}, {true, true, true, true, true}} {
 		h := b.Of(whole)
-		assert.Equal(t, b, Beside{h.Labels != nil, h.More.Annotations != nil, h.More.Owners != nil, h.More.Generation != 0})
-		assert.Equal(t, b.Annotations || b.Owners || b.Generation, b.More(), "%+v", b)
+		assert.Equal(t, b, Beside{h.Labels != nil, h.More.Annotations != nil, h.More.Owners != nil, h.More.Finalizers != nil, h.More.Generation != 0})
+		assert.Equal(t, b.Annotations || b.Owners || b.Finalizers || b.Generation, b.More(), "%+v", b)
 		assert.Equal(t, "a", h.Name)
 	}
 }

@@ -104,7 +104,7 @@ type Spec struct {
 	// does not know of them, see alternatives.go. Their shards are ignored.
 	AnyOf     []Selection
 	Form      Form
-	Transform Transform
+	Transform *Transform
 }
 
 // OnlyName is the only name that is selected; "" for all.

@@ -162,12 +162,12 @@ func TestInvalidObjectsAreNamedWithTheReason(t *testing.T) {
 		watch.Close()
 
 		each, err := kates.WatchEach[named](t.Context(), client, kates.Query{
-			Name: "ConfigMaps", Namespace: "default", Key: func(o kates.Object) []string {
+			Name: "ConfigMaps", Namespace: "default", Key: kates.KeyOf(func(o metav1.Object) []string {
 				if o.GetName() == "b" {
 					panic("odd key")
 				}
 				return []string{"all"}
-			},
+			}),
 		})
 		require.NoError(t, err)
 		turn, err := each.Next(t.Context())

@@ -102,7 +102,7 @@ func TestG10TheDetectorSeesAWriteToAnObjectThatIsGone(t *testing.T) {
 }
 
 func TestG10TheDetectorNamesTheFunctionThatWroteToItsArgument(t *testing.T) {
-	vandal := func(o kates.Object) { o.SetLabels(map[string]string{"written": "here"}) }
+	vandal := func(o metav1.Object) { o.SetLabels(map[string]string{"written": "here"}) }
 	for what, program := range map[string]func(t *testing.T, fake *katestest.Fake){
 		"the predicate": func(t *testing.T, fake *katestest.Fake) {
 			acc, err := fake.Client.Watch(t.Context(), kates.Query{Name: "ConfigMaps", Kind: "cm"})
@@ -117,25 +117,25 @@ func TestG10TheDetectorNamesTheFunctionThatWroteToItsArgument(t *testing.T) {
 			require.NoError(t, err)
 		},
 		"the Key function": func(t *testing.T, fake *katestest.Fake) {
-			all, err := kates.WatchEach[cmSnap](t.Context(), fake.Client, kates.Query{Name: "ConfigMaps", Key: func(o kates.Object) []string {
+			all, err := kates.WatchEach[cmSnap](t.Context(), fake.Client, kates.Query{Name: "ConfigMaps", Key: kates.KeyOf(func(o metav1.Object) []string {
 				if o.GetName() != "b" {
 					return []string{"key"}
 				}
 				vandal(o)
 				return nil // it is in no turn
-			}})
+			})})
 			require.NoError(t, err)
 			turn, err := all.Next(t.Context())
 			require.NoError(t, err)
 			turn.Done(nil)
 		},
 		"the Signal function": func(t *testing.T, fake *katestest.Fake) {
-			watched[cmSnap](t, fake.Client, kates.Query{Name: "ConfigMaps", Signal: func(_, current kates.Object) bool {
+			watched[cmSnap](t, fake.Client, kates.Query{Name: "ConfigMaps", Signal: kates.SignalOf(func(_, current metav1.Object) bool {
 				if current.GetName() == "b" {
 					vandal(current)
 				}
 				return true
-			}})()
+			})})()
 			touch(t, fake, "b", "1")
 		},
 		"the Refs function": func(t *testing.T, fake *katestest.Fake) {
@@ -169,10 +169,10 @@ func TestG10TheDetectorLooksAfterFunctionsThatComeAtRunTime(t *testing.T) {
 		turn, err := all.Next(t.Context())
 		require.NoError(t, err)
 		turn.Done(nil)
-		require.NoError(t, all.Replace(t.Context(), kates.Query{Name: "ConfigMaps", Key: func(o kates.Object) []string {
+		require.NoError(t, all.Replace(t.Context(), kates.Query{Name: "ConfigMaps", Key: kates.KeyOf(func(o metav1.Object) []string {
 			o.SetLabels(nil)
 			return []string{"key"}
-		}}))
+		})}))
 		synctest.Wait()
 		turn, err = all.Next(t.Context())
 		require.NoError(t, err)

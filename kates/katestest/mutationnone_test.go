@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
@@ -39,10 +40,10 @@ func TestTheDetectorFindsNothingInAProgramThatWritesToItsOwn(t *testing.T) {
 		Untyped    []map[string]any `kates:"configmaps"`
 		Deltas     []*kates.Delta
 	}
-	replace := func(o kates.Object) error { // it may write to it
+	replace := kates.TransformOf(func(o metav1.Object) error { // it may write to it
 		o.SetLabels(map[string]string{"transformed": o.GetName()})
 		return nil
-	}
+	})
 	errors := doors(t, func(t *testing.T, fake *katestest.Fake) {
 		require.NoError(t, fake.Client.Create(t.Context(), podOf("a", "1500m"), nil))
 		update := watched[snap](t, fake.Client, kates.Query{Name: "Untyped", Transform: replace})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
@@ -333,7 +334,7 @@ func (g *Gateway) watchNginx(ctx context.Context) error {
 func (g *Gateway) queries(quiet ...string) (options []kates.RunOption) {
 	for _, q := range g.Queries {
 		if slices.Contains(quiet, q.Name) {
-			q.Signal = func(_, _ kates.Object) bool { return false }
+			q.Signal = kates.SignalOf(func(_, _ metav1.Object) bool { return false })
 		}
 		options = append(options, q)
 	}

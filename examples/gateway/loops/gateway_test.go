@@ -293,7 +293,7 @@ func TestStatusesSayTheAddressesOfTheService(t *testing.T) {
 		_, _ = w.start(n, func(g *Gateway) {
 			g.Translate.Published, g.PublishService = nil, types.NamespacedName{Namespace: "shop", Name: "web"}
 			for i := range g.Queries {
-				g.Queries[i].Transform = nil
+				g.Queries[i].Transform = kates.Transform{}
 			}
 		})
 		settle()

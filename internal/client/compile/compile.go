@@ -23,11 +23,9 @@ type Compiler struct {
 	// Untyped: no stream has Go types.
 	Untyped bool
 	// Transform is for queries without one.
-	Transform func(objects.Object) error
+	Transform *Transform
 	// Wrong is what is wrong with a watch option. No watch starts then.
 	Wrong error
-	// Ours are the functions of package kates that need no constructor.
-	Ours *Ours
 }
 
 // All compiles the queries of one watch. Every error names its query.
@@ -70,7 +68,10 @@ func (c *Compiler) oneOf(w Wanted, all []Wanted) (query.Query, error) {
 	if err := c.checkTypes(&w, all); err != nil {
 		return query.Query{}, err
 	}
-	whole := w.Transform
+	var whole *objects.Transform
+	if w.Transform != nil {
+		whole = &w.Transform.Transform
+	}
 	if w.Form = c.projected(&w, all); w.Form.Projects() {
 		w.Transform = nil // it would drop what is not held
 	}
@@ -81,14 +82,14 @@ func (c *Compiler) oneOf(w Wanted, all []Wanted) (query.Query, error) {
 
 // one compiles a query that knows no others.
 func (c *Compiler) one(w Wanted) (q query.Query, err error) {
-	if err := cmp.Or(w.checkNamespaces(), w.checkFunctions()); err != nil {
+	if err := cmp.Or(w.checkNamespaces(), w.check()); err != nil {
 		return q, err
 	}
 	q = query.Query{
 		Name: w.Name, Kind: cmp.Or(w.Kind, w.GVK.Kind), Namespace: w.Namespace, Namespaces: w.Namespaces, Optional: w.Optional,
-		Transform: w.Transform, Signal: w.Signal, Key: w.Key, KeyOfMetadata: c.Ours.keyOfMetadata(w.Key),
 		Resolve: func(ctx context.Context) (objects.Resource, error) { return c.resolve(ctx, &w, q.Watches) },
 	}
+	w.functionsOf(&q)
 	if q.Form, err = c.form(&w); err != nil {
 		return q, err
 	}
@@ -116,6 +117,19 @@ func (c *Compiler) one(w Wanted) (q query.Query, err error) {
 		return c.resolve(ctx, &Wanted{Field: Field{GVK: corev1.SchemeGroupVersion.WithKind("Namespace")}}, nil)
 	}}
 	return q, nil
+}
+
+// functionsOf gives a query its functions.
+func (w *Wanted) functionsOf(q *query.Query) {
+	if k := w.Key; k != nil {
+		q.Key, q.KeyOfMetadata, q.KeyedBy = k.Of, k.onlyMetadata(), k.by
+	}
+	if s := w.Signal; s != nil {
+		q.Signal = s.Of
+	}
+	if t := w.Transform; t != nil {
+		q.Transform = &t.Transform
+	}
 }
 
 // resolve finds the resource of a query, and checks that the resource can be watched as the query

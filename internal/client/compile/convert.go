@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kates-go/kates/internal/engine/query"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/snapshot"
@@ -12,22 +14,37 @@ import (
 
 // converterTo makes a T of objects.
 type converterTo[T any] struct {
-	binding *snapshot.Binding // nil for an interface, which an object has or has not
+	binding *snapshot.Binding // nil for metadata, which every object has
 	err     error             // no object is a T
 }
+
+// metadata is that of an object, and says nothing of the object's Go type.
+type metadata struct{ metav1.Object }
 
 // Elements is a snapshot of one query.
 type Elements[T any] struct{ Objects []T }
 
 func newConverter[T any]() (c converterTo[T]) {
 	t := reflect.TypeFor[T]()
-	if t.Kind() == reflect.Interface {
+	if t == metadataType {
 		return c
 	}
 	if c.binding, c.err = BindingOf[T](); c.err != nil {
-		c.err = fmt.Errorf("no object is a %s: %w", t, c.err)
+		c.err = fmt.Errorf("no object is a %s: %w", objects.TypeName(t), c.err)
 	}
 	return c
+}
+
+// reads is what a function reads that takes a T. isNil: there is no function.
+func (c converterTo[T]) reads(isNil bool) Reads {
+	r := readsOf(reflect.TypeFor[T]())
+	switch {
+	case isNil:
+		r.err = errNilFunction
+	case r.err == nil:
+		r.err = c.err
+	}
+	return r
 }
 
 // BindingOf returns the binding of [Elements].
@@ -36,14 +53,14 @@ func BindingOf[T any]() (*snapshot.Binding, error) {
 }
 
 func (c converterTo[T]) of(o objects.Object) (value T, err error) {
-	if value, ok := any(o).(T); ok {
-		return value, nil
-	}
 	switch {
 	case c.err != nil:
 		return value, c.err
 	case c.binding == nil:
-		return value, fmt.Errorf("it is a %T, and no %s", o, objects.TypeName(reflect.TypeFor[T]()))
+		return any(metadata{o}).(T), nil
+	}
+	if value, ok := any(o).(T); ok {
+		return value, nil
 	}
 	converted, err := c.binding.Convert(0, o)
 	if err != nil {
@@ -63,20 +80,14 @@ func (c converterTo[T]) orNil(o objects.Object) (value T, err error) {
 // Ref says that objects of one query name objects of another.
 type Ref struct {
 	ref   query.Ref
-	takes reflect.Type // what its function takes
-	err   error        // why the reference makes no sense, if it does not
+	reads Reads
 }
 
 // RefsOf returns the reference of a query to the objects of another one, by a function that takes
 // a T.
 func RefsOf[T any](queryName string, names func(T) []objects.Key) Ref {
-	r := Ref{ref: query.Ref{Query: queryName}, takes: reflect.TypeFor[T]()}
-	if names == nil {
-		r.err = errors.New("its function is nil")
-		return r
-	}
 	as := newConverter[T]()
-	r.err = as.err
+	r := Ref{ref: query.Ref{Query: queryName, Takes: bareType(reflect.TypeFor[T]())}, reads: as.reads(names == nil)}
 	r.ref.Names = func(o objects.Object) ([]objects.Key, error) {
 		elem, err := as.of(o)
 		if err != nil {
@@ -101,13 +112,12 @@ func (w *Wanted) refs() ([]query.Ref, error) {
 	all := make([]query.Ref, len(w.Refs))
 	for i, r := range w.Refs {
 		switch {
-		case r.err != nil:
-			return nil, fmt.Errorf("its reference %d, of %q: %w", i, r.ref.Query, r.err)
+		case r.reads.err != nil:
+			return nil, fmt.Errorf("its reference %d, of %q: %w", i, r.ref.Query, r.reads.err)
 		case r.ref.Names == nil:
 			return nil, fmt.Errorf("its reference %d is empty: use RefsOf", i)
 		}
 		all[i] = r.ref
-		all[i].Takes = bareType(r.takes)
 	}
 	return all, nil
 }

@@ -42,12 +42,10 @@ func (c *Compiler) projected(w *Wanted, all []Wanted) objects.Form {
 	if c.Untyped || w.MetadataOnly || w.Form != objects.Whole || w.Role != "" || w.AnyOf != nil || elem == nil || !tables.Projects(elem) {
 		return w.Form
 	}
-	why := ""
-	beside, ok := besideOf(c.needed(w))
-	if taker := c.takesWhole(w, elem, all); taker != "" {
-		why = taker + " may read any field"
-	} else if !ok {
-		why = "a function reads a field outside of the metadata"
+	why := w.takesWhole(elem, all)
+	beside, ok := besideOf(w.needed(elem))
+	if why == "" && !ok {
+		why = "a function reads a field that the type may lack"
 	}
 	if why != "" {
 		c.Log.Info("whole objects are held, though the field's type has some of their fields only",
@@ -70,13 +68,15 @@ func (w *Wanted) element() reflect.Type {
 func besideOf(paths []project.Path) (b objects.Beside, ok bool) {
 	for _, path := range paths {
 		switch {
-		case slices.Equal(path, LabelsPath):
+		case slices.Equal(path, labelsPath):
 			b.Labels = true
-		case slices.Equal(path, AnnotationsPath):
+		case slices.Equal(path, annotationsPath):
 			b.Annotations = true
 		case slices.Equal(path, ownersPath):
 			b.Owners = true
-		case slices.Equal(path, GenerationPath):
+		case slices.Equal(path, finalizersPath):
+			b.Finalizers = true
+		case slices.Equal(path, generationPath):
 			b.Generation = true
 		default:
 			return b, false
@@ -85,41 +85,26 @@ func besideOf(paths []project.Path) (b objects.Beside, ok bool) {
 	return b, true
 }
 
-// takesWhole names a function that may read any field of the query's objects; "" if there is none.
-// Others take the type of its field's elements, or are of this library.
-func (c *Compiler) takesWhole(w *Wanted, elem reflect.Type, all []Wanted) string {
-	dropsOnlyManagedFields := SameCode(w.Transform, c.Ours.DropsManagedFields) && !project.Has(elem, "metadata", "managedFields")
-	if w.Transform != nil && !dropsOnlyManagedFields {
-		return "Transform"
+// takesWhole says which function may read any field of the query's objects; "" if there is none.
+// Others say what they read, or take the type of its field's elements.
+func (w *Wanted) takesWhole(elem reflect.Type, all []Wanted) string {
+	const anyField = " may read any field"
+	if t := w.Transform; t != nil && (t.drops == nil || project.Has(elem, t.drops...)) {
+		return "Transform" + anyField
 	}
-	for _, f := range w.functions() {
-		if f.is && f.name != "Transform" && bareType(f.takes) != elem && !c.saysNeeds(w, f.name) {
-			return f.name
+	for _, f := range w.all() {
+		if f.reads.takesOtherThan(elem) {
+			return f.name + anyField
 		}
 	}
 	for _, of := range all {
 		for _, r := range of.Refs {
-			if r.ref.Query == w.Name && bareType(r.takes) != elem {
-				return "Refs of " + of.Name
+			if r.ref.Query == w.Name && r.ref.Takes != elem {
+				return "Refs of " + of.Name + anyField
 			}
 		}
 	}
 	return ""
-}
-
-// saysNeeds reports whether this library has made a query's Key or Signal, and knows what that
-// function needs.
-func (c *Compiler) saysNeeds(w *Wanted, name string) bool {
-	switch name {
-	case "Key":
-		ours, _ := c.Ours.makesKey(w.Key)
-		return ours
-	case "Signal":
-		q := question{ours: c.Ours}
-		q.askSignal(w.Signal)
-		return !q.whole
-	}
-	return false
 }
 
 // checkProjection returns an error if a kind has not what the query's struct type names.
@@ -154,7 +139,7 @@ func (c *Compiler) form(w *Wanted) (objects.Form, error) {
 		}
 		paths = append(paths, path)
 	}
-	paths = append(paths, c.needed(w)...)
+	paths = append(paths, w.needed(nil)...)
 	typ, typed := wire.TypeOf(c.Scheme, w.GVK)
 	k, err := project.NewKeep(paths...)
 	if err != nil {
@@ -192,22 +177,20 @@ func (w *Wanted) projectable(base objects.Form) error {
 	return fmt.Errorf("its type %s says itself which fields are held: leave its Projection out", elem)
 }
 
-// needed returns the paths of fields that the query's selectors, and its functions that this
-// library has made, need of each object.
-func (c *Compiler) needed(w *Wanted) []project.Path {
-	q := question{ours: c.Ours}
+// needed returns the paths of fields that the query's selectors and functions need of each object.
+// What functions read that take a type is left out: objects are held as that. nil: none are.
+func (w *Wanted) needed(held reflect.Type) (paths []project.Path) {
 	selects := w.Labelled || w.Type != nil && tables.LookupElement(w.Type) != nil
 	for _, s := range w.selections() {
 		selects = selects || s.LabelSelector != "" || s.Labels != nil
 	}
 	if selects {
-		q.needs = append(q.needs, LabelsPath)
+		paths = append(paths, labelsPath)
 	}
-	if _, reads := c.Ours.makesKey(w.Key); reads {
-		w.Key(&q)
+	for _, f := range w.all() {
+		paths = append(paths, f.reads.beside(held)...)
 	}
-	q.askSignal(w.Signal)
-	return q.needs
+	return paths
 }
 
 // judged returns the paths of what AnyOf selects by, but for metadata: the client judges that.

@@ -2,125 +2,122 @@ package compile
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/base/jsonform"
+	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/client/applied"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/object/project"
 )
 
-// Ours are functions of package kates that users pass as they are. A query knows them by their
-// code, as it knows what this package makes.
-type Ours struct {
-	// Keys are functions Key that need nothing but which object it is.
-	Keys []func(objects.Object) []string
-	// Signals answer a question with [Needs].
-	Signals []func(old, current objects.Object) bool
-	// DropsManagedFields is a function Transform.
-	DropsManagedFields func(objects.Object) error
+// Key gives the keys of an object.
+type Key struct {
+	Of func(objects.Object) []string
+	Reads
+	// by is what the keys are, if replicas can share objects by that.
+	by shardrange.Field
 }
 
-// made are the functions Key that this package makes and that need more than which object it is.
-// What makes them is not inlined, so each is known by its code: see [SameCode].
-var made = []func(objects.Object) []string{
-	ByLabel(""), ByAnnotation(""), ByRemoteOwner(""), byOwner("", nil), ByField(""),
-	keyOfController(&meta.RESTMapping{Scope: meta.RESTScopeRoot}),
-}
-
-// makesKey reports whether this library has made a function Key. reads: the function reads other
-// fields than namespace, name and UID, and tells which when it is asked: see [Needs].
-func (o *Ours) makesKey(f func(objects.Object) []string) (ours, reads bool) {
-	same := func(known func(objects.Object) []string) bool { return SameCode(f, known) }
-	if f == nil {
-		return false, false
+// KeyOf makes a Key of a function that takes a T: see kates.KeyOf.
+func KeyOf[T any](f func(T) []string) *Key {
+	as := newConverter[T]()
+	k := &Key{Reads: as.reads(f == nil)}
+	k.Of = func(o objects.Object) []string {
+		value, err := as.of(o)
+		if err != nil {
+			panic(fmt.Errorf("key: %w", err)) // the object counts as invalid
+		}
+		return f(value)
 	}
-	reads = slices.ContainsFunc(made, same)
-	return reads || SameCode(f, ByNamespacedName) || slices.ContainsFunc(o.Keys, same), reads
+	return k
 }
 
-// keyOfMetadata reports whether this library has made a Key, which reads metadata alone.
-func (o *Ours) keyOfMetadata(f func(objects.Object) []string) bool {
-	ours, reads := o.makesKey(f)
-	if !reads {
-		return ours
+// Keys returns the keys of an object. It returns an error if the function panics.
+func (k *Key) Keys(o objects.Object) (keys []string, err error) {
+	switch {
+	case k == nil:
+		return nil, nil
+	case k.err != nil:
+		return nil, k.err
 	}
-	var q question
-	f(&q)
-	_, ok := besideOf(q.needs)
-	return ok
+	err = guard.Named("the Key function panicked", func() error {
+		keys = k.Of(o)
+		return nil
+	})
+	return keys, err
 }
 
-func (o *Ours) knowsSignal(f func(old, current objects.Object) bool) bool {
-	return SameCode(f, AnySignal(nil)) ||
-		slices.ContainsFunc(o.Signals, func(known func(old, current objects.Object) bool) bool { return SameCode(f, known) })
+// keyBy makes a Key of a function that reads some fields beside what is always held.
+func keyBy(of func(objects.Object) []string, reads ...project.Path) *Key {
+	return &Key{Of: of, Reads: reading(reads...)}
 }
 
-// The metadata that functions of this library read.
-var (
-	LabelsPath      = project.Path{"metadata", "labels"}
-	AnnotationsPath = project.Path{"metadata", "annotations"}
-	GenerationPath  = project.Path{"metadata", "generation"}
-	ownersPath      = project.Path{"metadata", "ownerReferences"}
-)
+// ByNamespace makes a Key of an object's namespace.
+func ByNamespace() *Key {
+	k := keyBy(func(o objects.Object) []string { return OneKey(o.GetNamespace()) })
+	k.by = shardrange.Namespace
+	return k
+}
 
-// ByNamespacedName is the key of a controller's root.
-func ByNamespacedName(o objects.Object) []string {
-	return OneKey(objects.Path(o.GetNamespace(), o.GetName()))
+// ByName makes a Key of an object's name.
+func ByName() *Key { return keyBy(func(o objects.Object) []string { return OneKey(o.GetName()) }) }
+
+// ByUID makes a Key of an object's UID.
+func ByUID() *Key {
+	k := keyBy(func(o objects.Object) []string { return OneKey(string(o.GetUID())) })
+	k.by = shardrange.UID
+	return k
+}
+
+// ByNamespacedName makes the Key of a controller's root.
+func ByNamespacedName() *Key {
+	return keyBy(func(o objects.Object) []string { return OneKey(objects.Path(o.GetNamespace(), o.GetName())) })
 }
 
 // ByOwner gives the key of an object's controller: its namespace and name.
-func ByOwner(kind string) func(objects.Object) []string {
+func ByOwner(kind string) *Key {
 	return byOwner(kind, func(o objects.Object, owner *metav1.OwnerReference) string {
 		return objects.Path(o.GetNamespace(), owner.Name)
 	})
 }
 
 // ByOwnerName gives the name of an object's controller.
-func ByOwnerName(kind string) func(objects.Object) []string {
+func ByOwnerName(kind string) *Key {
 	return byOwner(kind, func(_ objects.Object, owner *metav1.OwnerReference) string { return owner.Name })
 }
 
 // ByOwnerUID gives the UID of an object's controller.
-func ByOwnerUID(kind string) func(objects.Object) []string {
+func ByOwnerUID(kind string) *Key {
 	return byOwner(kind, func(_ objects.Object, owner *metav1.OwnerReference) string { return string(owner.UID) })
 }
 
-//go:noinline
-func byOwner(kind string, key func(objects.Object, *metav1.OwnerReference) string) func(objects.Object) []string {
+func byOwner(kind string, key func(objects.Object, *metav1.OwnerReference) string) *Key {
 	wanted := schema.ParseGroupKind(kind)
-	return func(o objects.Object) []string {
-		if Needs(o, ownersPath) {
-			return nil
-		}
+	return keyBy(func(o objects.Object) []string {
 		owner := metav1.GetControllerOfNoCopy(o)
 		if owner == nil || !isKind(wanted, schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()) {
 			return nil
 		}
 		return OneKey(key(o, owner))
-	}
+	}, ownersPath)
 }
 
 // ByRemoteOwner gives the key of an owner in another cluster.
-//
-//go:noinline
-func ByRemoteOwner(kind string) func(objects.Object) []string {
+func ByRemoteOwner(kind string) *Key {
 	wanted := schema.ParseGroupKind(kind)
-	return func(o objects.Object) []string {
-		if Needs(o, LabelsPath, AnnotationsPath) {
-			return nil
-		}
+	return keyBy(func(o objects.Object) []string {
 		owner, key, ok := applied.RemoteOwner(o)
 		if !ok || !isKind(wanted, owner) {
 			return nil
 		}
 		return OneKey(key)
-	}
+	}, labelsPath, annotationsPath)
 }
 
 // isKind reports whether a kind is the wanted one, of which the kind and the group may be empty.
@@ -131,14 +128,9 @@ func isKind(wanted, kind schema.GroupKind) bool {
 
 // keyOfController returns the key function of what a root of this kind controls: it gives the
 // root's key.
-//
-//go:noinline
-func keyOfController(root *meta.RESTMapping) func(objects.Object) []string {
+func keyOfController(root *meta.RESTMapping) *Key {
 	kind, namespaced := root.GroupVersionKind.GroupKind(), root.Scope.Name() == meta.RESTScopeNameNamespace
-	return func(o objects.Object) []string {
-		if Needs(o, ownersPath) {
-			return nil
-		}
+	return keyBy(func(o objects.Object) []string {
 		owner := metav1.GetControllerOfNoCopy(o)
 		if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != kind {
 			return nil
@@ -147,51 +139,32 @@ func keyOfController(root *meta.RESTMapping) func(objects.Object) []string {
 			return OneKey(objects.Path(o.GetNamespace(), owner.Name))
 		}
 		return OneKey(owner.Name)
-	}
+	}, ownersPath)
 }
 
 // ByLabel gives the value of a label.
-//
-//go:noinline
-func ByLabel(name string) func(objects.Object) []string {
-	return func(o objects.Object) []string {
-		if Needs(o, LabelsPath) {
-			return nil
-		}
-		return OneKey(o.GetLabels()[name])
-	}
+func ByLabel(name string) *Key {
+	return keyBy(func(o objects.Object) []string { return OneKey(o.GetLabels()[name]) }, labelsPath)
 }
 
 // ByAnnotation gives the value of an annotation.
-//
-//go:noinline
-func ByAnnotation(name string) func(objects.Object) []string {
-	return func(o objects.Object) []string {
-		if Needs(o, AnnotationsPath) {
-			return nil
-		}
-		return OneKey(o.GetAnnotations()[name])
-	}
+func ByAnnotation(name string) *Key {
+	return keyBy(func(o objects.Object) []string { return OneKey(o.GetAnnotations()[name]) }, annotationsPath)
 }
 
 // ByField gives the values of a field.
-//
-//go:noinline
-func ByField(path string) func(objects.Object) []string {
+func ByField(path string) *Key {
 	names := jsonform.SplitPath(path)
-	return func(o objects.Object) []string {
-		if Needs(o, names) {
-			return nil
-		}
-		if names == nil {
-			panic(fmt.Errorf("key by field %q: not a path", path))
-		}
+	if names == nil {
+		return &Key{Reads: Reads{err: fmt.Errorf("key by field %q: not a path", path)}}
+	}
+	return keyBy(func(o objects.Object) []string {
 		keys, err := jsonform.FieldValues(o, names)
 		if err != nil {
 			panic(fmt.Errorf("key by field %q: %w", path, err))
 		}
 		return keys
-	}
+	}, names)
 }
 
 // OneKey returns one key, or none if it is empty.

@@ -85,7 +85,7 @@ func (c *Compiler) KeyRoles(ctx context.Context, s *Struct) error {
 	if err != nil {
 		return fmt.Errorf("query %q: %w", root.Name, err)
 	}
-	root.Key = ByNamespacedName
+	root.Key = ByNamespacedName()
 	for i := range s.Wanted {
 		t := &s.Wanted[i]
 		if t.Role != Owned {
@@ -138,33 +138,32 @@ const (
 	wholeFake  = "whole: a fake is no server that could select"
 )
 
-// DivideKeys finds out how the replicas of a run divide its keys. namespace and uid are the
-// functions Key that give these.
-func (c *Compiler) DivideKeys(by By, queries []Wanted, namespace, uid func(objects.Object) []string) (d Division, err error) {
-	has := func(f func(objects.Object) []string) bool {
-		return slices.ContainsFunc(queries, func(w Wanted) bool { return w.Key != nil && SameCode(w.Key, f) })
+// DivideKeys finds out how the replicas of a run divide its keys.
+func (c *Compiler) DivideKeys(by By, queries []Wanted) (d Division, err error) {
+	has := func(field shardrange.Field) bool {
+		return slices.ContainsFunc(queries, func(w Wanted) bool { return w.Key != nil && w.Key.by == field })
 	}
 	switch {
-	case by == "" && has(namespace):
+	case by == "" && has(shardrange.Namespace):
 		by = ByNamespaces
-	case by == "" && has(uid):
+	case by == "" && has(shardrange.UID):
 		by = ByUIDs
-	case by == ByNamespaces && !has(namespace):
+	case by == ByNamespaces && !has(shardrange.Namespace):
 		return d, errors.New("sharding by namespace: no query has the Key kates.ByNamespace")
-	case by == ByUIDs && !has(uid):
+	case by == ByUIDs && !has(shardrange.UID):
 		return d, errors.New("sharding by UID: no query has the Key kates.ByUID")
 	}
-	key, field := namespace, shardrange.Namespace
+	field := shardrange.Namespace
 	switch {
 	case c.Fake != nil:
 		return Division{Whole: wholeFake}, nil
 	case by == ByUIDs:
-		key, field = uid, shardrange.UID
+		field = shardrange.UID
 	case by != ByNamespaces:
 		return Division{Whole: wholeByKey}, nil
 	}
 	return Division{Field: field, Place: func(key string) string { return key }, Of: func(q query.Query) shardrange.Field {
-		if SameCode(q.Key, key) {
+		if q.KeyedBy == field {
 			return field
 		}
 		return ""

@@ -46,13 +46,6 @@ type Selection struct {
 	Fields        fields.Selector
 }
 
-// Functions are the functions of users that get the objects of a query.
-type Functions struct {
-	Transform func(objects.Object) error
-	Signal    func(old, current objects.Object) bool
-	Key       func(objects.Object) []string
-}
-
 // Field is what the Go type of a struct's field says. It is empty for a query without a field.
 type Field struct {
 	GVK   schema.GroupVersionKind // empty: the type fixes no kind

@@ -15,7 +15,7 @@ type Key struct {
 	Namespace, Labels, Fields string
 	AnyOf, Shard              string
 	Form                      object.Form
-	transform                 object.FuncID // of the function; zero for none
+	transform                 *object.Transform
 }
 
 // KeyOf is the key of the stream that holds what a spec selects of a resource.
@@ -27,7 +27,7 @@ func KeyOf(r object.Resource, spec object.Spec) Key {
 		Resource: r.GroupVersion().String() + "/" + r.GroupVersionResource.Resource,
 		Kind:     r.Kind.GroupVersion().String() + "/" + r.Kind.Kind, Namespaced: r.Namespaced,
 		Namespace: spec.Namespace, Labels: spec.LabelSelector(), Fields: spec.FieldSelector(),
-		AnyOf: spec.Alternatives(), Shard: spec.Shard.Key(), Form: spec.Form, transform: object.FuncIDOf(spec.Transform),
+		AnyOf: spec.Alternatives(), Shard: spec.Shard.Key(), Form: spec.Form, transform: spec.Transform,
 	}
 }
 
@@ -37,10 +37,10 @@ type Intake struct {
 	Key       Key
 	Resource  object.Resource
 	Selector  object.Judge
-	name      string           // the only name that is selected; "" for all
-	Transform object.Transform // changes what is stored; nil for none
-	base      object.Form      // the form without what it keeps
-	Keep      *project.Keep    // the fields that are held; nil for all
+	name      string            // the only name that is selected; "" for all
+	Transform *object.Transform // changes what is stored; nil for none
+	base      object.Form       // the form without what it keeps
+	Keep      *project.Keep     // the fields that are held; nil for all
 	Source    source.Source
 	Packer    source.Packer   // packs the source's objects; nil: it cannot
 	Step      *watchdog.Pulse // of the stream's reflector, without requests

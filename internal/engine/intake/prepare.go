@@ -64,9 +64,9 @@ func (s *Intake) transformNew(o, before object.Object) object.Object {
 var theTransform = "the transform"
 
 // transformed runs the user's function.
-func transformed(f object.Transform, o object.Object) error {
+func transformed(f *object.Transform, o object.Object) error {
 	return guard.Named("the transform panicked", func() error {
-		if err := f(o); err != nil {
+		if err := f.Do(o); err != nil {
 			return fmt.Errorf("transform: %w", err)
 		}
 		return nil

@@ -66,9 +66,9 @@ type Query struct {
 	Form object.Form
 	// Transform, if any, changes each object before it is stored. Queries share a stream only if
 	// their functions are one value. A closure that is made again is another value.
-	Transform object.Transform
+	Transform *object.Transform
 	// WholeTransform is Transform where whole objects turn out to be needed, see Refs.
-	WholeTransform object.Transform
+	WholeTransform *object.Transform
 	// Signal, if any, decides which changes are worth a signal; without it every change is. It
 	// belongs to the listener, so queries with other Signals share a stream.
 	Signal object.Signal
@@ -78,6 +78,8 @@ type Query struct {
 	// KeyOfMetadata: Key reads nothing but metadata. So an object that does not decode has keys,
 	// too.
 	KeyOfMetadata bool
+	// KeyedBy is what the keys are, where that is the namespace or the UID.
+	KeyedBy shardrange.Field
 	// Refs, if not nil, limit the query to the objects that objects of other queries name. Each
 	// is watched by itself. Labels and Fields narrow them.
 	Refs []Ref
@@ -126,7 +128,7 @@ func (r Ref) Reads(f object.Form) bool {
 
 // Reshapes reports whether one version of an object may look different in two queries.
 func Reshapes(old, q Query) bool {
-	return !alike(old.Form, q.Form) || object.FuncIDOf(old.Transform) != object.FuncIDOf(q.Transform)
+	return !alike(old.Form, q.Form) || old.Transform != q.Transform
 }
 
 // alike reports whether objects of two forms look the same. Of projections to one struct type that

@@ -170,3 +170,28 @@ func speaks(t reflect.Type) bool {
 	p := reflect.PointerTo(bare(t))
 	return p.Implements(marshals) || p.Implements(unmarshals) || p.Implements(texts) || p.Implements(writesText)
 }
+
+// Paths returns the paths of the fields that a struct has, down to what is no struct, or is a leaf.
+// They lead through lists into the elements.
+func Paths(t reflect.Type, leaf func(reflect.Type) bool) []Path {
+	return pathsIn(t, nil, nil, leaf)
+}
+
+// pathsIn returns the paths in a type at a path. above are the structs that it is in: of one that
+// has itself in it, the inner one is held whole.
+func pathsIn(t reflect.Type, at Path, above []reflect.Type, leaf func(reflect.Type) bool) (all []Path) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && at != nil {
+		t = t.Elem()
+	}
+	decodes := reflect.PointerTo(t).Implements(unmarshaler)
+	if t.Kind() != reflect.Struct || decodes || leaf(t) || slices.Contains(above, t) {
+		return []Path{at}
+	}
+	above = append(slices.Clip(above), t)
+	for _, f := range flat(t, 0) {
+		all = append(all, pathsIn(f.typ, append(slices.Clip(at), f.name), above, leaf)...)
+	}
+	return all
+}
+
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/kates"
@@ -58,7 +59,7 @@ func (e *env) routes() {
 }
 
 // over are the queries of both kinds over some of these namespaces.
-func (e *env) over(key func(kates.Object) []string, namespaces ...string) (all []kates.Query) {
+func (e *env) over(key kates.Key, namespaces ...string) (all []kates.Query) {
 	for _, name := range []string{"ConfigMaps", "Secrets"} {
 		q := kates.Query{Name: name, LabelSelector: "app=x", Key: key}
 		for _, n := range namespaces {
@@ -71,11 +72,11 @@ func (e *env) over(key func(kates.Object) []string, namespaces ...string) (all [
 
 func replacedTogether(t *testing.T, e *env) {
 	e.routes()
-	snapshots := watch[routed](e, e.client, e.over(nil, "-1")...)
+	snapshots := watch[routed](e, e.client, e.over(kates.Key{}, "-1")...)
 	var snap routed
 	awaitFirst(t, snapshots, &snap)
 	for _, namespaces := range [][]string{{"-1", "-2"}, {"-2"}, {"-1"}, {"-2", "-1"}} {
-		require.NoError(t, snapshots.Replace(e.ctx, e.over(nil, namespaces...)...))
+		require.NoError(t, snapshots.Replace(e.ctx, e.over(kates.Key{}, namespaces...)...))
 		require.NoError(t, e.client.Create(e.ctx, e.in(e.ns+"-1", "own", "app", "x"), nil))
 		own := func() bool { return slices.Contains(names(snap.ConfigMaps), "own") }
 		first := slices.Contains(namespaces, "-1")
@@ -167,7 +168,7 @@ func replacedEach(t *testing.T, e *env) {
 	c.await(t, "the second", func(last map[string]*routed) bool { return last[two] != nil })
 	require.NoError(t, h.Replace(e.ctx, e.over(kates.ByNamespace, "-2")...))
 	c.await(t, "the end of the first", func(last map[string]*routed) bool { return len(last[one].Secrets) == 0 })
-	all := func(kates.Object) []string { return []string{"all"} }
+	all := kates.KeyOf(func(metav1.Object) []string { return []string{"all"} })
 	require.NoError(t, h.Replace(e.ctx, e.over(all, "-1", "-2")...), "another Key")
 	c.await(t, "one key for all", func(last map[string]*routed) bool {
 		return last["all"] != nil && len(last["all"].Secrets) == 2 && len(last[two].Secrets) == 0
@@ -194,7 +195,7 @@ func handledRun(t *testing.T, e *env) {
 	ended := errors.New("the end")
 	over := func() error {
 		options := []kates.RunOption{h}
-		for _, q := range e.over(nil, "-1") {
+		for _, q := range e.over(kates.Key{}, "-1") {
 			options = append(options, q)
 		}
 		return kates.Run(e.ctx, e.client, func(ctx context.Context, snap *routed) error {
@@ -210,19 +211,19 @@ func handledRun(t *testing.T, e *env) {
 	before := c.number()
 	h.TriggerAll()
 	c.await(t, "a call", func(map[string]*routed) bool { return c.n > before })
-	require.NoError(t, h.Replace(e.ctx, e.over(nil, "-1", "-2")...))
+	require.NoError(t, h.Replace(e.ctx, e.over(kates.Key{}, "-1", "-2")...))
 	c.await(t, "both", func(last map[string]*routed) bool { return len(last[""].Secrets) == 2 })
 	assert.Equal(t, []string{"add route-2", "add need-2"}, deltaNames(c.last[""].Deltas))
 	more := e.secret("more")
 	more.Namespace, more.Labels = e.ns+"-1", map[string]string{"app": "x"}
 	e.foreignCreate(more)
 	assert.ErrorIs(t, <-done, ended)
-	assert.ErrorIs(t, h.Replace(e.ctx, e.over(nil, "-1")...), kates.ErrNotRunning)
+	assert.ErrorIs(t, h.Replace(e.ctx, e.over(kates.Key{}, "-1")...), kates.ErrNotRunning)
 
 	e.foreignDelete(more)
 	ctx, cancel := context.WithCancel(e.ctx)
 	go func() {
-		done <- kates.Run(ctx, e.client, func(context.Context, *routed) error { cancel(); return nil }, h, e.over(nil, "-1")[0], e.over(nil, "-1")[1])
+		done <- kates.Run(ctx, e.client, func(context.Context, *routed) error { cancel(); return nil }, h, e.over(kates.Key{}, "-1")[0], e.over(kates.Key{}, "-1")[1])
 	}()
 	assert.NoError(t, <-done, "a handle is free when its run has ended")
 }

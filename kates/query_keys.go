@@ -15,21 +15,40 @@ import (
 // to few.
 const EveryPartition = query.EveryPartition
 
-// ByNamespace is a [Query.Key]: the object's namespace. Objects of kinds without a namespace
-// belong to no partition.
-func ByNamespace(o Object) []string { return compile.OneKey(o.GetNamespace()) }
+// A Key gives the keys of the partitions that an object belongs to: see [Query]. [KeyOf] makes one of
+// a function. The zero value is none. Values compare: one value is one function.
+type Key struct{ f *compile.Key }
 
-// ByName is a [Query.Key]: the object's name, whatever its namespace. A [Namespace] object
-// has the same key as the objects in it have by [ByNamespace].
-func ByName(o Object) []string { return compile.OneKey(o.GetName()) }
+// Keys returns the keys of an object of any Go type, as a watch would ask for them. The zero Key
+// gives none. An error says why the Key is none, or that the function panicked: a watch would leave
+// the object out as [Invalid].
+func (k Key) Keys(o Object) ([]string, error) { return k.f.Keys(o) }
 
-// ByNamespacedName is a [Query.Key]: "namespace/name", or the name of an object of a kind without
-// a namespace. The objects that it controls have the same key by [ByOwner].
-func ByNamespacedName(o Object) []string { return compile.ByNamespacedName(o) }
+// KeyOf returns a [Query.Key] of a function that takes a T: see [Query] for what T may be.
+//
+//	kates.Query{Name: "Pods", Key: kates.KeyOf(func(p *corev1.Pod) []string {
+//	    return []string{p.Spec.NodeName}
+//	})}
+//
+// An object of another Go type is converted, once per version. One that does not decode as a T is
+// left out as [Invalid]. If T is an API type and the field is of another kind, Watch returns an
+// error. The function must not write to its argument.
+func KeyOf[T any](f func(T) []string) Key { return Key{compile.KeyOf(f)} }
 
-// ByUID is a [Query.Key]: the object's UID. The objects that it controls have the same key by
-// [ByOwnerUID].
-func ByUID(o Object) []string { return compile.OneKey(string(o.GetUID())) }
+var (
+	// ByNamespace is a [Query.Key]: the object's namespace. Objects of kinds without a namespace
+	// belong to no partition.
+	ByNamespace = Key{compile.ByNamespace()}
+	// ByName is a [Query.Key]: the object's name, whatever its namespace. A [Namespace] object has
+	// the same key as the objects in it have by [ByNamespace].
+	ByName = Key{compile.ByName()}
+	// ByNamespacedName is a [Query.Key]: "namespace/name", or the name of an object of a kind
+	// without a namespace. The objects that it controls have the same key by [ByOwner].
+	ByNamespacedName = Key{compile.ByNamespacedName()}
+	// ByUID is a [Query.Key]: the object's UID. The objects that it controls have the same key by
+	// [ByOwnerUID].
+	ByUID = Key{compile.ByUID()}
+)
 
 // ByOwner returns a [Query.Key]: "namespace/name" of the object's controller, which is the owner
 // whose reference says so. For an object of a kind without a namespace it is the controller's
@@ -40,26 +59,26 @@ func ByUID(o Object) []string { return compile.OneKey(string(o.GetUID())) }
 // The reference does not say whether the owner has a namespace. For owners without one see
 // [ByOwnerName]. See
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
-func ByOwner(kind string) func(Object) []string { return compile.ByOwner(kind) }
+func ByOwner(kind string) Key { return Key{compile.ByOwner(kind)} }
 
 // ByOwnerName is [ByOwner] with the controller's name alone: the key that a controller without a
 // namespace has by [ByName].
-func ByOwnerName(kind string) func(Object) []string { return compile.ByOwnerName(kind) }
+func ByOwnerName(kind string) Key { return Key{compile.ByOwnerName(kind)} }
 
 // ByOwnerUID is [ByOwner] with the controller's UID: the key that the controller has by [ByUID].
-func ByOwnerUID(kind string) func(Object) []string { return compile.ByOwnerUID(kind) }
+func ByOwnerUID(kind string) Key { return Key{compile.ByOwnerUID(kind)} }
 
 // ByRemoteOwner is [ByOwner] for owners that live in another cluster ([OwnedSet].Remote): the key
 // is "namespace/name" of the owner, or its name if it has no namespace.
-func ByRemoteOwner(kind string) func(Object) []string { return compile.ByRemoteOwner(kind) }
+func ByRemoteOwner(kind string) Key { return Key{compile.ByRemoteOwner(kind)} }
 
 // ByLabel returns a [Query.Key]: the value of a label. Objects without it, or with an empty
 // value, belong to no partition.
-func ByLabel(name string) func(Object) []string { return compile.ByLabel(name) }
+func ByLabel(name string) Key { return Key{compile.ByLabel(name)} }
 
 // ByAnnotation returns a [Query.Key]: the value of an annotation. Objects without it, or with an
 // empty value, belong to no partition.
-func ByAnnotation(name string) func(Object) []string { return compile.ByAnnotation(name) }
+func ByAnnotation(name string) Key { return Key{compile.ByAnnotation(name)} }
 
 // ByField returns a [Query.Key]: the value of a field. The path is that of the object's JSON. A
 // backslash makes a dot part of a name:
@@ -68,51 +87,18 @@ func ByAnnotation(name string) func(Object) []string { return compile.ByAnnotati
 //	kates.ByField("spec.parentRefs.name") // one key for each element of a list
 //
 // Numbers and booleans are keys as JSON writes them. A value that is missing, null, empty, or a
-// map gives no key. An object that is watched as metadata alone has only its metadata fields. A
-// typed object is converted to an untyped one, once per version: a function of your own is
-// faster. A path that is empty, or has an empty name in it, makes every object of the query
-// [Invalid].
-func ByField(path string) func(Object) []string { return compile.ByField(path) }
-
-// KeyOf returns a [Query.Key] from a function that takes a T, whatever the Go type of the objects
-// that the watch holds: T is whatever the elements of a slice may be (see [Client.Watch]).
-//
-//	kates.Query{Name: "Pods", Key: kates.KeyOf(func(p *corev1.Pod) []string {
-//	    return []string{p.Spec.NodeName}
-//	})}
-//
-// An object of another type is converted, once per version. One that does not decode as a T is
-// left out as [Invalid]. If T is an API type and the field is of another kind, Watch returns an
-// error. The function must not write to its argument.
-func KeyOf[T any](f func(T) []string) func(Object) []string { return compile.KeyOf(f) }
-
-// SignalOf returns a [Query.Signal] from a function that takes T's, as [KeyOf] does for a Key. T
-// is a pointer, a map or an interface: nil stands for an object that is new, or has left. Each
-// change converts both objects if the watch holds another type. A change of an object that does
-// not decode as a T is worth a signal. An API type of another kind than the field's is an error of
-// Watch.
-func SignalOf[T any](f func(old, current T) bool) func(old, current Object) bool {
-	return compile.SignalOf(f)
-}
-
-// TransformOf returns a [Query.Transform] from a function that changes a T, as [KeyOf] does for a
-// Key. T is a pointer to a struct, an interface, or map[string]any. If the watch holds another
-// type, the object is converted to a T and back. What T has no field for is lost then, so T is the
-// kind's own type, *[Unstructured], or map[string]any.
-//
-// Each call returns another function. Keep it in a variable: queries that share a watch need the
-// same one. An object that does not decode as a T is left out as [Invalid]. An API type of another
-// kind than the field's is an error of Watch.
-func TransformOf[T any](f func(T) error) func(Object) error { return compile.TransformOf(f) }
+// map gives no key. Of objects that are
+// watched as metadata alone, a path to another field is an error of Watch. A typed object is converted to an untyped one, once per version: a function of your own is
+// faster. A path that is empty, or has an empty name in it, is an error of Watch.
+func ByField(path string) Key { return Key{compile.ByField(path)} }
 
 // Ref says that objects of one query name objects of another. See [RefsOf].
 type Ref struct{ ref compile.Ref }
 
 // RefsOf returns an element of [Query.Refs]: the objects that the objects of another query name.
 // The other query is that of the field named query. T is the type that the function takes:
-// whatever the elements of a slice may be (see [Client.Watch]), best that of the field, or
-// [Object] for whatever the watch holds. An API type of another kind than that field's is an error
-// of Watch.
+// see [Query] for what T may be. An API type of another kind than that field's is an error of
+// Watch.
 //
 //	kates.Query{Name: "Secrets", Refs: []kates.Ref{
 //	    kates.RefsOf("Ingresses", func(in *networkingv1.Ingress) (names []types.NamespacedName) {
@@ -158,13 +144,14 @@ type Projection struct{ paths []string } // nil: all
 // name. For an untyped field nobody knows.
 //
 // These fields are always held: apiVersion, kind, and of the metadata name, namespace, uid,
-// resourceVersion, deletionTimestamp and generation. And a query holds what its selectors and the
-// functions of this package need that it has as Key or Signal: the labels for a label selector, a
-// [Lookup], a [Lister], [LabelsChanged] and [ByLabel], ownerReferences for [ByOwner] and for what
-// a controller owns, annotations for [AnnotationsChanged], the field of [ByField], and so on.
-// Functions of your own (Key, Signal, Transform, Refs, predicates) get the objects as they are
-// held: name the fields that they read. Finalizers are not held unless they are named;
-// [UnderFinalizer] and the like do not need them.
+// resourceVersion, deletionTimestamp and generation. And a query holds what its selectors, its Key,
+// its Signal and its Transform say that they read: the labels for a label selector, a [Lookup], a
+// [Lister], [LabelsChanged] and [ByLabel], ownerReferences for [ByOwner] and for what a controller
+// owns, the field of [ByField], and so on. A function of your own that takes a pointer to a struct of
+// your own says by its fields what it reads. One that takes a metav1.Object reads the labels,
+// annotations, ownerReferences and finalizers. Any other function of yours, and those of Refs and
+// predicates, get the objects as they are held: name the fields that they read. Finalizers that
+// nobody reads are not held; [UnderFinalizer] and the like do not need them.
 //
 // Such an object is no whole one. [Modify], [ModifyStatus], [Client.SetConditions],
 // [Client.AddFinalizer], [Client.ApplyOwned] and the like never take it for one: they start from
