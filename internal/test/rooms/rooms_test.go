@@ -46,7 +46,8 @@ var arrows = []struct {
 	{"tables", ""},
 	{"collect", "source stream streamset query tables"},
 	{"lister", "streamset query collect tables"},
-	{"partition", "streamset query collect tables"},
+	{"agenda", ""},
+	{"partition", "streamset query collect tables agenda"},
 }
 
 // sources calls f with each file of the engine that is no test, by the package that it is in.
