@@ -184,7 +184,7 @@ $(TESTED:%=extras-in-%): extras-in-%: build-testgate
 
 # The race detector makes the model tests five times as slow, so they run without it here.
 # The unit tests run them with it, with fewer steps.
-MODEL_TESTS = -v -count=1 -vet=off -tags $(TAGS) -run '^TestModel' $(TESTFLAGS) ./coherence ./accumulator ./internal/engine/partition ./derive ./fleet ./internal/engine/plan
+MODEL_TESTS = -v -count=1 -vet=off -tags $(TAGS) -run '^TestModel' $(TESTFLAGS) ./coherence ./accumulator ./internal/engine/agenda ./internal/engine/partition ./derive ./fleet ./internal/engine/plan
 
 .PHONY: model
 model: build-testgate ## the model tests, $(MODEL_STEPS) steps each

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 
-
 	"github.com/kates-go/kates/internal/base/guard"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/object/project"

@@ -9,15 +9,15 @@ import (
 func (s *scheduler) consult(i int, moves []moved) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for e := range s.agenda.running() {
-		sh := &s.parts[e.key].shares[i]
+	for e := range s.agenda.Running() {
+		sh := &s.parts[e.Key].shares[i]
 		for _, m := range moves {
 			sh.note(m)
 		}
 	}
 	for _, m := range moves {
 		for part := range s.readers[i].concerned(m) {
-			if !part.state.runs() && part.shares[i].reread(m) {
+			if !part.Runs() && part.shares[i].reread(m) {
 				s.heed(part, i, m.key, m.signal, forOne)
 			}
 		}

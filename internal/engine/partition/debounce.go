@@ -1,33 +1,61 @@
 package partition
 
 import (
+	"context"
 	"time"
 
+	"github.com/kates-go/kates/internal/engine/agenda"
 	"github.com/kates-go/kates/internal/engine/collect"
 )
 
-// debounce delays keys that changes have made due. A key waits until it has had no change for a
-// while, or has waited for the maximum time. The agenda keeps these times. The goroutine of
-// attend takes changes as they arrive, even while all workers are busy, so that the agenda knows
-// when they arrived. It ends with the collector.
-//
-//	the collector's Changed ──▶ attend: take, release ──▶ Partitions.Changed
-//	agenda.ripe ─────────────────▲
-type debounce struct {
-	quiet, most time.Duration
-	changed     chan struct{} // replaces the collector's
+// debounceOf moves the quiet times from the pace to a debounce, since they apply to each key.
+func debounceOf(pace *collect.Pace) agenda.Debounce {
+	d := agenda.Debounce{Quiet: pace.Quiet, Most: pace.QuietMax}
+	pace.Quiet, pace.QuietMax = 0, 0
+	return d
 }
 
-// newDebounce moves the quiet times from the pace to a debounce, since they apply to each key. It
-// returns nil if there are none.
-func newDebounce(pace *collect.Pace) *debounce {
-	quiet, most := pace.Quiet, pace.QuietMax
-	pace.Quiet, pace.QuietMax = 0, 0
-	if quiet <= 0 {
-		return nil
+// startDebounce starts the goroutine of the debounce, if there is one.
+func (p *Partitions) startDebounce(ctx context.Context) {
+	if p.changed == nil {
+		return
 	}
-	if most <= 0 {
-		most = 10 * quiet
+	life := context.WithoutCancel(ctx) // it ends with the collector
+	if !p.collector.Go(func() { p.attend(life) }) {
+		close(p.changed) // the end came first
 	}
-	return &debounce{quiet: quiet, most: most, changed: make(chan struct{}, 1)}
+}
+
+// attend is the goroutine of the debounce. Keys that changes have made due wait on the agenda
+// until they are quiet. So attend takes changes as they arrive, even while all workers are busy:
+// the agenda then knows when they arrived. It ends with the collector.
+//
+//	the collector's Changed ──▶ attend: take, release ──▶ Partitions.Changed
+//	Agenda.KeyQuiet ─────────────▲
+func (p *Partitions) attend(ctx context.Context) {
+	defer close(p.changed)
+	for {
+		signal := false
+		select {
+		case _, open := <-p.collector.Changed():
+			if !open {
+				return
+			}
+			signal = true
+		case <-p.scheduler.agenda.KeyQuiet():
+		}
+		_, err := p.take(ctx, func() *Turn {
+			p.scheduler.release(time.Now())
+			return nil
+		})
+		if err != nil {
+			return
+		}
+		if signal {
+			select {
+			case p.changed <- struct{}{}:
+			default: // one waits already
+			}
+		}
+	}
 }

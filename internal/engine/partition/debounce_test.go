@@ -65,7 +65,7 @@ func TestKeysThatChangeAtAnyTimesAreEachHandedOutWhenTheyAreQuietOrHaveWaitedFor
 			cancel()
 			<-ended
 			assert.Equal(t, ripeAt(changes, pace), got)
-			assert.False(t, p.scheduler.agenda.waiting())
+			assert.False(t, p.scheduler.agenda.Waiting())
 		})
 	}
 }
@@ -80,7 +80,7 @@ func TestG3ToReleaseKeysCostsNothingForThoseThatWaitAndWhoIsGoneWaitsNoMore(t *t
 		}
 		synctest.Wait()
 		require.NoError(t, p.Refresh(t.Context()))
-		require.Len(t, p.scheduler.agenda.stirred, n)
+		require.Equal(t, n, p.scheduler.inspect().Waiting)
 		assert.Zero(t, rounds.Allocs(10, func() { p.scheduler.release(time.Now()) }))
 		for i := range n {
 			if i%3 > 0 {
@@ -89,16 +89,11 @@ func TestG3ToReleaseKeysCostsNothingForThoseThatWaitAndWhoIsGoneWaitsNoMore(t *t
 		}
 		synctest.Wait()
 		require.NoError(t, p.Refresh(t.Context()))
-		waiting := map[string]bool{}
-		for i, e := range p.scheduler.agenda.stirred {
-			assert.Equal(t, i+1, e.place)
-			waiting[e.key] = true
-		}
-		assert.EqualValues(t, len(waiting), p.scheduler.agenda.backlog.Load())
-		assert.Len(t, waiting, (n+2)/3)
+		const left = (n + 2) / 3
+		assert.Equal(t, left, p.scheduler.inspect().Waiting)
 		p.TriggerAll()
-		assert.Empty(t, p.scheduler.agenda.stirred)
-		assert.False(t, p.scheduler.agenda.waiting())
-		assert.Len(t, turns(t, p), len(waiting))
+		assert.Zero(t, p.scheduler.inspect().Waiting)
+		assert.False(t, p.scheduler.agenda.Waiting())
+		assert.Len(t, turns(t, p), left)
 	})
 }

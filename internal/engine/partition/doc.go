@@ -22,10 +22,9 @@
 //
 // # Which key is next
 //
-// A key that is due for itself goes before those that are due with all keys: something of its own
-// has changed, or somebody asks for it, while the others wait for their first turn, or for one
-// because of a change that concerns every key. One turn of five is theirs, so none starves. In
-// each class the keys come in the order in which they became ready.
+// Package agenda says that. It has two classes. A key that is due for itself goes before those
+// that are due with all keys: something of its own has changed, or somebody asks for it. The
+// others wait for their first turn, or for one because of a change that concerns every key.
 //
 // # Keys that come and go
 //

@@ -55,8 +55,8 @@ func (s *scheduler) signal(i int, keys map[object.Key]bool, r reach) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for e := range s.agenda.running() {
-		s.parts[e.key].shares[i].signal(keys)
+	for e := range s.agenda.Running() {
+		s.parts[e.Key].shares[i].signal(keys)
 	}
 	for key := range keys {
 		for part := range s.hushed[i][key] {
@@ -71,8 +71,8 @@ func (s *scheduler) quiet(i int) map[object.Key]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make(map[object.Key]bool)
-	for e := range s.agenda.running() {
-		for key := range s.parts[e.key].shares[i].meanwhile {
+	for e := range s.agenda.Running() {
+		for key := range s.parts[e.Key].shares[i].meanwhile {
 			all[key] = true
 		}
 	}

@@ -88,7 +88,7 @@ func (x *indexes) changed(part *partition) bool {
 	for i, f := range x.fields {
 		for key, was := range part.shares[i].dirty {
 			now := f.Shown.objects[key]
-			if x.lookup(i) || was.shown == nil || was.shown != now.source() || !now.in(part.key) {
+			if x.lookup(i) || was.shown == nil || was.shown != now.source() || !now.in(part.Key) {
 				return true
 			}
 		}

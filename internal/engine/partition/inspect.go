@@ -1,10 +1,8 @@
 package partition
 
 import (
-	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/tables"
@@ -62,48 +60,17 @@ func (p *Partitions) named(query string) *field {
 }
 
 // inspect counts the keys by their states.
-func (s *scheduler) inspect() (in collect.KeysInspection) {
+func (s *scheduler) inspect() collect.KeysInspection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.agenda
-	in.All, in.Waiting = len(s.parts), int(a.backlog.Load())
-	in.Ready, in.Running, in.Resting = a.queue.length(), a.active.length, len(a.rests)
-	for _, list := range []keyList{a.queue.own, a.queue.common} {
-		if e := list.first; e != nil && (in.ReadySince.IsZero() || e.since.Before(in.ReadySince)) {
-			in.ReadySince = e.since
-		}
+	in := s.agenda.Inspect(keysMost)
+	keys := collect.KeysInspection{
+		All: len(s.parts), Waiting: in.Waiting, Ready: in.Ready, Running: in.Running, Resting: in.Resting, ReadySince: in.ReadySince,
 	}
-	for e := range a.active.all {
-		in.Some = append(in.Some, e.inspect())
+	for _, one := range in.Some {
+		keys.Some = append(keys.Some, collect.KeyInspection(one))
 	}
-	rests := make([]*entry, 0, len(a.rests))
-	for _, e := range a.rests {
-		rests = append(rests, e)
-	}
-	slices.SortFunc(rests, func(x, y *entry) int {
-		return cmp.Or(-cmp.Compare(x.failures, y.failures), strings.Compare(x.key, y.key))
-	})
-	for _, e := range rests[:min(len(rests), keysMost)] {
-		in.Some = append(in.Some, e.inspect())
-	}
-	for _, list := range []keyList{a.queue.own, a.queue.common} {
-		for e := list.first; e != nil && len(in.Some) < keysMost; e = e.after {
-			in.Some = append(in.Some, e.inspect())
-		}
-	}
-	in.Some = in.Some[:min(len(in.Some), keysMost)]
-	return in
-}
-
-func (e *entry) inspect() collect.KeyInspection {
-	in := collect.KeyInspection{Key: e.key, State: e.state.String(), Since: e.since, Failures: e.failures}
-	if e.state.runs() {
-		in.State = keyRunning.String()
-	}
-	if e.state == keyResting {
-		in.Until = e.notBefore
-	}
-	return in
+	return keys
 }
 
 // LeftOut returns some of the objects of a query that turns leave out as invalid, in order.

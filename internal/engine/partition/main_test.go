@@ -30,3 +30,9 @@ func (t *three) field(i int) []*unstructured.Unstructured {
 var modelFields = []string{"A", "B", "C"}
 
 const second = time.Second
+
+// busyKeys returns how many keys are not idle.
+func busyKeys(p *Partitions) int {
+	in := p.scheduler.inspect()
+	return in.Waiting + in.Ready + in.Running + in.Resting
+}

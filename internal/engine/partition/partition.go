@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kates-go/kates/internal/engine/agenda"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/tables"
 	"github.com/kates-go/kates/internal/object"
@@ -21,10 +22,10 @@ type partition struct {
 	fresh bool
 
 	// Guarded by the scheduler's lock.
-	entry         // the key and its state on the agenda
-	objects int   // how many objects have the key
-	forced  bool  // the next turn is due even if nothing has changed
-	seen    sight // of its last turn
+	agenda.Entry       // the key and its state on the agenda
+	objects      int   // how many objects have the key
+	forced       bool  // the next turn is due even if nothing has changed
+	seen         sight // of its last turn
 	// Of partitions by UID: the place among the hashes, and whether it is that of an object by
 	// [shardrange.UID].
 	hash   uint64
@@ -77,12 +78,12 @@ type before struct {
 func (p *partition) touch(i int, s moved) {
 	sh := &p.shares[i]
 	b, dirty := sh.dirty[s.key]
-	if !dirty && !p.fresh && s.old.in(p.key) {
+	if !dirty && !p.fresh && s.old.in(p.Key) {
 		b = before{in: true, shown: s.old.source()}
 	}
-	is := s.now.in(p.key)
+	is := s.now.in(p.Key)
 	if p.fresh {
-		is = s.now.owned(p.key)
+		is = s.now.owned(p.Key)
 	}
 	switch {
 	case !b.in && !is: // no change since the last turn
@@ -98,7 +99,7 @@ func (p *partition) touch(i int, s moved) {
 func (sh *share) changes(p *partition, ix *index) []tables.Change {
 	out := tables.NewChanges(len(sh.dirty))
 	for key := range sh.dirty {
-		if now := ix.objects[key]; now.in(p.key) {
+		if now := ix.objects[key]; now.in(p.Key) {
 			out.Put(key, now.row)
 		} else {
 			out.Delete(key)
@@ -126,7 +127,7 @@ func (sh *share) diffs(p *partition, ix *index, gone, looked bool) (all []tables
 // changed calls add with the differences of the partition's objects, in no order.
 func (sh *share) changed(p *partition, ix *index, gone bool, add func(key object.Key, old, now object.Object)) {
 	for key, b := range sh.dirty {
-		if now := ix.objects[key]; now.in(p.key) && !gone {
+		if now := ix.objects[key]; now.in(p.Key) && !gone {
 			add(key, b.shown, now.source())
 		} else {
 			add(key, b.shown, nil)
@@ -165,7 +166,7 @@ type Partitions struct {
 	collector *collect.Collector[*index]
 	indexes   *indexes
 	scheduler *scheduler
-	debounce  *debounce // nil without a debounce
+	changed   chan struct{} // replaces the collector's, with a debounce; else nil
 	quietOwn  bool
 	sharing   *sharing // nil: the replicas divide nothing
 	readersTurn

@@ -3,7 +3,6 @@ package partition
 import (
 	"context"
 	"reflect"
-	"time"
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/query"
@@ -50,7 +49,11 @@ func Start(ctx context.Context, s *streamset.Set, t reflect.Type, queries []quer
 	if err := o.Backoff.Check(); err != nil {
 		return nil, err
 	}
-	p := &Partitions{indexes: &indexes{typ: t, lasting: o.Lasting}, debounce: newDebounce(&o.Pace), quietOwn: o.QuietOwnWrites}
+	p := &Partitions{indexes: &indexes{typ: t, lasting: o.Lasting}, quietOwn: o.QuietOwnWrites}
+	debounce := debounceOf(&o.Pace)
+	if debounce.Quiet > 0 {
+		p.changed = make(chan struct{}, 1)
+	}
 	if err := p.indexes.suits(queries); err != nil {
 		return nil, err
 	}
@@ -58,12 +61,12 @@ func Start(ctx context.Context, s *streamset.Set, t reflect.Type, queries []quer
 		p.sharing = &sharing{Sharing: *o.Sharing, changing: make(chan struct{}, 1)}
 		queries = p.marked(queries, queries)
 	}
-	p.scheduler = newScheduler(len(reflect.VisibleFields(t)), o.Backoff, p.debounce)
+	p.scheduler = newScheduler(len(reflect.VisibleFields(t)), o.Backoff, debounce)
 	p.scheduler.expect(o.Former)
 	var err error
 	p.collector, err = collect.New(ctx, s, queries, o.Options, collect.Reader[*index]{
 		User: p, Shown: newIndex, Invalid: p.indexes.invalidIn, PerKey: true,
-		Check: p.indexes.suits, Waiting: p.scheduler.agenda.waiting, Ended: p.scheduler.close,
+		Check: p.indexes.suits, Waiting: p.scheduler.agenda.Waiting, Ended: p.scheduler.close,
 	})
 	if err != nil {
 		return nil, err
@@ -74,12 +77,7 @@ func Start(ctx context.Context, s *streamset.Set, t reflect.Type, queries []quer
 	if err := p.collector.Start(ctx); err != nil {
 		return nil, err
 	}
-	if p.debounce != nil {
-		life := context.WithoutCancel(ctx) // it ends with the collector
-		if !p.collector.Go(func() { p.attend(life) }) {
-			close(p.debounce.changed) // the end came first
-		}
-	}
+	p.startDebounce(ctx)
 	return p, nil
 }
 
@@ -99,7 +97,7 @@ func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 		t, err := p.take(ctx, p.next)
 		if t != nil {
 			if p.scheduler.pending() {
-				p.scheduler.agenda.notify()
+				p.scheduler.agenda.WakeWorker()
 			}
 			return t, nil
 		}
@@ -108,15 +106,15 @@ func (p *Partitions) Next(ctx context.Context) (*Turn, error) {
 			case <-p.Changed(): // closed at the end
 				p.release()
 				continue
-			case <-p.scheduler.agenda.signal:
+			case <-p.scheduler.agenda.KeyReady():
 				continue
-			case <-p.scheduler.agenda.rested.C:
+			case <-p.scheduler.agenda.RestOver():
 				continue
 			case <-ctx.Done():
 				err = collect.CauseOf(ctx)
 			}
 		}
-		p.scheduler.agenda.notify() // the wake-up passes to another worker
+		p.scheduler.agenda.WakeWorker() // the wake-up passes to another worker
 		return nil, err
 	}
 }
@@ -142,8 +140,8 @@ func (p *Partitions) TriggerAll() { p.scheduler.activateAll() }
 // Changed signals that there is something new, for callers of Refresh. It holds at most one
 // signal, and is closed at the end. A signal may be spurious, but none is lost.
 func (p *Partitions) Changed() <-chan struct{} {
-	if p.debounce != nil {
-		return p.debounce.changed
+	if p.changed != nil {
+		return p.changed
 	}
 	return p.collector.Changed()
 }
@@ -182,34 +180,4 @@ func (p *Partitions) Shares(o any) bool {
 		return false // the usual case: o is an object, and slices hold pointers to objects
 	}
 	return p.scheduler.any(func(part *partition) bool { return p.indexes.sliced(part, slices, o) })
-}
-
-// attend is the goroutine of the debounce.
-func (p *Partitions) attend(ctx context.Context) {
-	d := p.debounce
-	defer close(d.changed)
-	for {
-		signal := false
-		select {
-		case _, open := <-p.collector.Changed():
-			if !open {
-				return
-			}
-			signal = true
-		case <-p.scheduler.agenda.ripe.C:
-		}
-		_, err := p.take(ctx, func() *Turn {
-			p.scheduler.release(time.Now())
-			return nil
-		})
-		if err != nil {
-			return
-		}
-		if signal {
-			select {
-			case d.changed <- struct{}{}:
-			default: // one waits already
-			}
-		}
-	}
 }

@@ -272,7 +272,7 @@ func (m *partModel) settle() error {
 	if got := m.p.Keys(); len(got) != len(wanted) && !m.broken() {
 		return fmt.Errorf("G6: partitions %v, and the server has %d", got, len(wanted))
 	}
-	if n := m.p.scheduler.agenda.size(); n > 0 || m.p.scheduler.agenda.waiting() {
+	if n := busyKeys(m.p); n > 0 || m.p.scheduler.agenda.Waiting() {
 		return fmt.Errorf("G6: %d keys wait or are held", n)
 	}
 	return m.p.scheduler.residue()

@@ -75,7 +75,7 @@ func (s *scheduler) forgetEmpty() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, part := range s.empty {
-		if s.parts[part.key] == part {
+		if s.parts[part.Key] == part {
 			s.emptied(part)
 		}
 	}
@@ -108,6 +108,6 @@ func (s *scheduler) emptied(part *partition) {
 func (s *scheduler) forget(part *partition) {
 	s.unread(part)
 	s.told(part)
-	delete(s.parts, part.key)
-	s.agenda.drop(&part.entry)
+	delete(s.parts, part.Key)
+	s.agenda.Drop(&part.Entry)
 }

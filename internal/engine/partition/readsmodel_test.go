@@ -399,12 +399,12 @@ func (m *readModel) settle() error {
 	if reading == 0 && len(rs.names)+len(rs.selected) > 0 {
 		return fmt.Errorf("G6: nobody has read anything, and %v %v are left", rs.names, rs.selected)
 	}
-	if n := m.p.scheduler.agenda.size(); n > 0 {
+	if n := busyKeys(m.p); n > 0 {
 		return fmt.Errorf("G6: %d keys wait or are held", n)
 	}
 	for _, part := range m.p.scheduler.parts {
 		if n := len(part.shares[1].dirty) + len(part.shares[1].meanwhile); n > 0 {
-			return fmt.Errorf("G6: %s has %d look-ups left", part.key, n)
+			return fmt.Errorf("G6: %s has %d look-ups left", part.Key, n)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kates-go/kates/internal/base/lockorder"
+	"github.com/kates-go/kates/internal/engine/agenda"
 	"github.com/kates-go/kates/internal/loops/attempts"
 )
 
@@ -23,7 +24,7 @@ type scheduler struct {
 	mu    lockorder.Mutex[lockorder.Scheduler] // guards what follows
 	parts map[string]*partition
 	// agenda has the keys of parts.
-	agenda *agenda
+	agenda *agenda.Agenda
 	// readers are, for each field that is a look-up, the partitions that have read it; nil for
 	// other fields. The reads of a running turn are known only when it ends, so each change of a
 	// look-up is noted for all running turns.
@@ -38,8 +39,8 @@ type scheduler struct {
 	stale   bool // since changes were last taken, a turn has ended, or keys were activated
 }
 
-func newScheduler(places int, b attempts.Backoff, d *debounce) *scheduler {
-	return &scheduler{backoff: b, parts: make(map[string]*partition), agenda: newAgenda(d), places: places}
+func newScheduler(places int, b attempts.Backoff, d agenda.Debounce) *scheduler {
+	return &scheduler{backoff: b, parts: make(map[string]*partition), agenda: agenda.New(d), places: places}
 }
 
 // expect makes partitions of keys that had turns before. The first changes bring their objects, or
@@ -59,7 +60,7 @@ func (s *scheduler) expect(keys []string) {
 
 // newPart makes the partition of a key. Called with mu held.
 func (s *scheduler) newPart(key string) *partition {
-	part := &partition{entry: entry{key: key}, fresh: true, shares: make([]share, s.places)}
+	part := &partition{Entry: agenda.Entry{Key: key}, fresh: true, shares: make([]share, s.places)}
 	s.parts[key] = part
 	return part
 }
@@ -82,20 +83,19 @@ func (s *scheduler) extend(fields int, lookup func(i int) bool) {
 func (s *scheduler) next(changed func(*partition) bool) *Turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.agenda.next()
+	e, ready := s.agenda.Next()
 	if e == nil {
 		return nil
 	}
-	part := s.parts[e.key]
+	part := s.parts[e.Key]
 	// A key that is gone may have the same objects as before, which all partitions have now.
 	gone := part.objects == 0 && part.seen == withObjects
 	if !part.forced && !gone && !changed(part) {
-		s.agenda.done(e)
+		s.agenda.Done(e)
 		return nil
 	}
 	s.told(part)
-	t := &Turn{Key: e.key, Gone: part.objects == 0, Attempt: e.failures + 1, Ready: e.since, part: part}
-	e.since = time.Now()
+	t := &Turn{Key: e.Key, Gone: part.objects == 0, Attempt: e.Attempt(), Ready: ready, part: part}
 	part.forced, part.seen = false, withObjects
 	if t.Gone {
 		part.seen = withoutObjects
@@ -123,15 +123,15 @@ func (s *scheduler) succeed(part *partition) {
 }
 
 // keep is the outcome of a turn that keeps a partition that is gone. Called with mu held.
-func (s *scheduler) keep(part *partition) { s.agenda.done(&part.entry) }
+func (s *scheduler) keep(part *partition) { s.agenda.Done(&part.Entry) }
 
 // fail is the outcome of a turn with an error. Called with mu held.
-func (s *scheduler) fail(part *partition) { s.rest(part, s.backoff.After(part.failures+1)) }
+func (s *scheduler) fail(part *partition) { s.rest(part, s.backoff.After(part.Attempt())) }
 
 // rest is the outcome of a turn that must be repeated after some time. Called with mu held.
 func (s *scheduler) rest(part *partition, after time.Duration) {
 	part.forced = true
-	s.agenda.rest(&part.entry, after)
+	s.agenda.Rest(&part.Entry, after)
 }
 
 // taking notes that changes are about to be taken.
@@ -153,14 +153,14 @@ func (s *scheduler) isStale() bool {
 func (s *scheduler) release(signal time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.agenda.release(signal)
+	s.agenda.Release(signal)
 }
 
 // pending reports whether a key is ready.
 func (s *scheduler) pending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.agenda.pending()
+	return s.agenda.Pending()
 }
 
 func (s *scheduler) keys() []string {
@@ -203,7 +203,7 @@ func (s *scheduler) force(keys []string, r reach) {
 		if part := s.parts[key]; part != nil {
 			part.forced = true
 			s.putAhead(part, r)
-			s.agenda.hurry(&part.entry)
+			s.agenda.MakeReady(&part.Entry)
 		}
 	}
 }
@@ -219,7 +219,7 @@ const (
 // putAhead puts a partition ahead of those that are due only because all are. Called with mu held.
 func (s *scheduler) putAhead(part *partition, r reach) {
 	if r == forOne && s.started {
-		s.agenda.putAhead(&part.entry)
+		s.agenda.PutAhead(&part.Entry)
 	}
 }
 
@@ -227,10 +227,10 @@ func (s *scheduler) putAhead(part *partition, r reach) {
 // first turns do not wait for quiet. Called with mu held.
 func (s *scheduler) activate(part *partition, r reach) {
 	s.putAhead(part, r)
-	if s.agenda.debounce == nil || !s.started {
-		s.agenda.want(&part.entry)
+	if s.started {
+		s.agenda.MakeDueOnceQuiet(&part.Entry)
 	} else {
-		s.agenda.stir(&part.entry)
+		s.agenda.MakeDue(&part.Entry)
 	}
 }
 
@@ -238,5 +238,5 @@ func (s *scheduler) activate(part *partition, r reach) {
 func (s *scheduler) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.agenda.close()
+	s.agenda.Close()
 }

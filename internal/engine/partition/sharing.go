@@ -47,7 +47,7 @@ func (p *Partitions) Share(ctx context.Context, ranges shardrange.Ranges) (err e
 	}
 	defer func() {
 		if err != nil {
-			p.scheduler.agenda.notify() // a worker may wait for a signal that came here
+			p.scheduler.agenda.WakeWorker() // a worker may wait for a signal that came here
 		}
 	}()
 	s.mu.Lock()

@@ -126,7 +126,7 @@ func (p *Partitions) advance() {
 
 // ensureSignal makes sure that a signal follows if a key waits for one.
 func (p *Partitions) ensureSignal() {
-	if p.scheduler.agenda.waiting() {
+	if p.scheduler.agenda.Waiting() {
 		p.collector.Ensure()
 	}
 }
@@ -134,7 +134,7 @@ func (p *Partitions) ensureSignal() {
 // release notes that a worker has received a signal: waiting keys are ready since it was given.
 // With a debounce the agenda has been told at that time.
 func (p *Partitions) release() {
-	if p.debounce == nil {
+	if p.changed == nil {
 		p.received.CompareAndSwap(0, p.collector.Signalled().UnixNano())
 	}
 	p.released.Store(true)

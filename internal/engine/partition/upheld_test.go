@@ -203,8 +203,8 @@ func (s *scheduler) residue() error {
 	for i, h := range s.hushed {
 		for key, by := range h {
 			for part := range by {
-				if _, dirty := part.shares[i].dirty[key]; !dirty || s.parts[part.key] != part {
-					return fmt.Errorf("G6: a change of %s is hushed for %s", key, part.key)
+				if _, dirty := part.shares[i].dirty[key]; !dirty || s.parts[part.Key] != part {
+					return fmt.Errorf("G6: a change of %s is hushed for %s", key, part.Key)
 				}
 			}
 		}

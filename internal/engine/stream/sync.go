@@ -212,15 +212,12 @@ func (s syncing) reached(g goal) bool {
 	return true
 }
 
-// A Sync of many objects does not list them. A list of one object tells the server's newest
-// version. A short watch from the stream's position tells what has happened up to that version:
-// mostly nothing. The short watch is complete when it brings a newer event, or a bookmark. The
-// stream is up to date when its own watch has brought the last of these events. If the short watch
-// ends before it is complete, the Sync lists the objects.
-
-// shortWatches is how many of them a Sync reads. The first may end with an old bookmark: after a
-// start of the server, for one.
-const shortWatches = 2
+// recentGoal is the server's state now, as a short watch tells it: a Sync of many objects does not
+// list them. ok is false where a list has to tell. news says that the stream itself has got on.
+func (s syncing) recentGoal(ctx context.Context, news <-chan struct{}) (g goal, ok bool) {
+	r, ok := s.requests.Recent(ctx, s.many(), s.Position, news)
+	return goal{rv: r.RV, afterRV: r.LastRV, recent: true}, ok
+}
 
 // many returns the stream's position, if a list of its objects takes more than one page. Otherwise
 // it returns "".
@@ -231,59 +228,4 @@ func (s syncing) many() (positionRV string) {
 		return ""
 	}
 	return s.store.View.Position()
-}
-
-// recentGoal is the server's state now, as a short watch tells it. ok is false where a list has to
-// tell: also why a request has failed.
-func (s syncing) recentGoal(ctx context.Context, news <-chan struct{}) (g goal, ok bool) {
-	fromRV := s.many()
-	if !coherence.Comparable(fromRV) {
-		return g, false
-	}
-	toRV, err := s.requests.NewestRV(ctx)
-	if err != nil || !coherence.Comparable(toRV) {
-		return g, false
-	}
-	r := source.Recent{ToRV: toRV, LastRV: fromRV}
-	for n := 0; n < shortWatches && !s.isComplete(&r); n++ {
-		if n > 0 {
-			_, _ = s.requests.NewestRV(ctx) // what is wrong, the watch says
-		}
-		w, err := s.requests.DialShort(ctx, r.LastRV)
-		if err != nil {
-			return g, false
-		}
-		sound := s.readRecent(ctx, w, &r, news)
-		w.Stop()
-		if !sound {
-			return g, false
-		}
-	}
-	return goal{rv: r.ToRV, afterRV: r.LastRV, recent: true}, r.Done
-}
-
-// isComplete reports whether everything is told. The stream itself may have got that far.
-func (s syncing) isComplete(r *source.Recent) bool {
-	r.Done = r.Done || !coherence.Newer(r.ToRV, s.Position())
-	return r.Done
-}
-
-// readRecent reads a short watch until it has told everything, or ends. It returns false where
-// what it says makes no sense. news says that the stream itself has got on.
-func (s syncing) readRecent(ctx context.Context, w *source.Watch, r *source.Recent, news <-chan struct{}) (sound bool) {
-	for !s.isComplete(r) {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-news:
-		case e, open := <-w.ResultChan():
-			if !open {
-				return true
-			}
-			if !r.Take(e) {
-				return false
-			}
-		}
-	}
-	return true
 }

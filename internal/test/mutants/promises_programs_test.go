@@ -109,11 +109,11 @@ var partitions = []mutant{
 		name: "an emptied partition is forgotten at once", says: "a key whose last object has gone is handed out once more, empty",
 		in: "scheduler.emptied", caught: "TestG6AnEmptiedPartitionIsHandedOutOnceMoreEmptyUntilThatIsDoneAndThenForgotten",
 		old: `part.seen == unseen`,
-		new: `part.seen == unseen || !part.state.runs()`,
+		new: `part.seen == unseen || !part.Runs()`,
 	},
 	{
 		name: "what comes during a turn is forgotten", says: "a key has one worker at a time, and what changes meanwhile is for its next turn",
-		in: "agenda.done", caught: "TestAKeyIsHeldByOneAndAMispairedDoneNeitherForgetsNorDoublesIt",
+		in: "Agenda.Done", caught: "TestAKeyIsHeldByOneAndAMispairedDoneNeitherForgetsNorDoublesIt",
 		old: `a.enqueue(e, time.Now())`,
 		new: `e.state = keyIdle`,
 	},

@@ -47,7 +47,8 @@ var arrows = []struct {
 	{"tables", ""},
 	{"collect", "source stream streamset query refs tables"},
 	{"lister", "streamset query collect tables"},
-	{"partition", "streamset query refs collect tables"},
+	{"agenda", ""},
+	{"partition", "streamset query refs collect tables agenda"},
 }
 
 // sources calls f with each file of the engine that is no test, by the package that it is in.

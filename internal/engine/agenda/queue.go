@@ -1,4 +1,4 @@
-package partition
+package agenda
 
 // inARow is how many keys of the first class get a turn, while others wait, before one of the
 // second class does.
@@ -13,11 +13,11 @@ type queue struct {
 	row         int // turns of the first class since one of the second
 }
 
-func (q *queue) push(e *entry) { q.of(e).push(e) }
+func (q *queue) push(e *Entry) { q.of(e).push(e) }
 
-func (q *queue) remove(e *entry) { q.of(e).remove(e) }
+func (q *queue) remove(e *Entry) { q.of(e).remove(e) }
 
-func (q *queue) of(e *entry) *keyList {
+func (q *queue) of(e *Entry) *keyList {
 	if e.own {
 		return &q.own
 	}
@@ -27,7 +27,7 @@ func (q *queue) of(e *entry) *keyList {
 func (q *queue) length() int { return q.own.length + q.common.length }
 
 // next returns the key that is next, nil if there is none.
-func (q *queue) next() *entry {
+func (q *queue) next() *Entry {
 	if q.own.first == nil || q.common.first != nil && q.row >= inARow {
 		return q.common.first
 	}
@@ -35,7 +35,7 @@ func (q *queue) next() *entry {
 }
 
 // take removes the next key.
-func (q *queue) take() *entry {
+func (q *queue) take() *Entry {
 	e := q.next()
 	if e == nil {
 		return nil
@@ -51,14 +51,14 @@ func (q *queue) take() *entry {
 // search.
 
 // keySet is entries in no order.
-type keySet []*entry
+type keySet []*Entry
 
-func (s *keySet) add(e *entry) {
+func (s *keySet) add(e *Entry) {
 	*s = append(*s, e)
 	e.place = len(*s)
 }
 
-func (s *keySet) remove(e *entry) {
+func (s *keySet) remove(e *Entry) {
 	all := *s
 	last := len(all) - 1
 	all[e.place-1] = all[last]
@@ -68,13 +68,13 @@ func (s *keySet) remove(e *entry) {
 }
 
 // keyHeap is entries by the time before which they do not run, for container/heap.
-type keyHeap []*entry
+type keyHeap []*Entry
 
 func (h keyHeap) Len() int           { return len(h) }
 func (h keyHeap) Less(i, j int) bool { return h[i].notBefore.Before(h[j].notBefore) }
 func (h keyHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i]; h[i].place, h[j].place = i+1, j+1 }
 
-func (h *keyHeap) Push(e any) { (*keySet)(h).add(e.(*entry)) }
+func (h *keyHeap) Push(e any) { (*keySet)(h).add(e.(*Entry)) }
 
 func (h *keyHeap) Pop() any {
 	e := (*h)[len(*h)-1]
@@ -84,11 +84,11 @@ func (h *keyHeap) Pop() any {
 
 // keyList is entries in the order in which they were pushed.
 type keyList struct {
-	first, last *entry
+	first, last *Entry
 	length      int
 }
 
-func (l *keyList) push(e *entry) {
+func (l *keyList) push(e *Entry) {
 	if e.before = l.last; l.last == nil {
 		l.first = e
 	} else {
@@ -98,7 +98,7 @@ func (l *keyList) push(e *entry) {
 	l.length++
 }
 
-func (l *keyList) remove(e *entry) {
+func (l *keyList) remove(e *Entry) {
 	if e.before == nil {
 		l.first = e.after
 	} else {
@@ -113,7 +113,7 @@ func (l *keyList) remove(e *entry) {
 	l.length--
 }
 
-func (l *keyList) all(yield func(*entry) bool) {
+func (l *keyList) all(yield func(*Entry) bool) {
 	for e := l.first; e != nil; e = e.after {
 		if !yield(e) {
 			return

@@ -1,4 +1,4 @@
-package partition
+package agenda
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
 	"github.com/kates-go/kates/internal/test/suite/rounds"
@@ -17,8 +16,8 @@ import (
 )
 
 // size returns the number of keys that are not idle.
-func (a *agenda) size() int {
-	return len(a.due) + len(a.stirred) + a.queue.length() + len(a.rests) + a.active.length
+func (a *Agenda) size() int {
+	return len(a.due) + len(a.untilQuiet) + a.queue.length() + len(a.rests) + a.active.length
 }
 
 // naiveKey is the state of a key in a naive agenda: flags, and a list of all its changes.
@@ -54,9 +53,9 @@ func (k *naiveKey) due() bool { return k.ready || k.waits || !k.rests.IsZero() }
 
 // quietAt returns when a key that waits for quiet becomes quiet: the quiet time after its last
 // change, or at the latest the most after the first.
-func (k *naiveKey) quietAt(d *debounce) time.Time {
-	last := k.changes[len(k.changes)-1].Add(d.quiet)
-	if most := k.changes[0].Add(d.most); most.Before(last) {
+func (k *naiveKey) quietAt(d Debounce) time.Time {
+	last := k.changes[len(k.changes)-1].Add(d.Quiet)
+	if most := k.changes[0].Add(d.Most); most.Before(last) {
 		return most
 	}
 	return last
@@ -64,8 +63,8 @@ func (k *naiveKey) quietAt(d *debounce) time.Time {
 
 // agendaModel is an agenda, and a naive one that looks through all keys for everything.
 type agendaModel struct {
-	*agenda
-	entries map[string]*entry
+	*Agenda
+	entries map[string]*Entry
 	keys    map[string]*naiveKey
 	queue   []string
 	row     int // turns of keys that were due for themselves, while others waited
@@ -117,7 +116,7 @@ func (m *agendaModel) wake() {
 }
 
 func (m *agendaModel) release() {
-	m.agenda.release(time.Now())
+	m.Agenda.Release(time.Now())
 	for _, name := range slices.Sorted(maps.Keys(m.keys)) {
 		if k := m.keys[name]; k.waits && (k.changes == nil || !k.quietAt(m.debounce).After(time.Now())) {
 			m.enqueue(name)
@@ -142,13 +141,13 @@ func (m *agendaModel) next() error {
 		k := m.keys[want]
 		k.held, k.ready, k.own, k.was = true, false, false, k.own
 	}
-	if pending := m.pending(); pending != (want != "") {
+	if pending := m.Pending(); pending != (want != "") {
 		return fmt.Errorf("a key is pending: %v, and the next is %q", pending, want)
 	}
-	e := m.agenda.next()
+	e, _ := m.Agenda.Next()
 	m.idle = e == nil
-	if got := e; got == nil && want != "" || got != nil && got.key != want {
-		return fmt.Errorf("the next key is %v, want %q", got, want)
+	if e == nil && want != "" || e != nil && e.Key != want {
+		return fmt.Errorf("the next key is %v, want %q", e, want)
 	}
 	return nil
 }
@@ -158,13 +157,13 @@ func (m *agendaModel) over(name string, rests time.Duration) {
 	k := m.keys[name]
 	k.held = false
 	if rests < 0 {
-		m.done(m.entries[name])
+		m.Done(m.entries[name])
 		if k.failures = 0; k.ready {
 			m.enqueue(name)
 		}
 		return
 	}
-	m.rest(m.entries[name], rests)
+	m.Rest(m.entries[name], rests)
 	k.failures++
 	k.own = k.own || k.was
 	k.waits, k.changes, k.ready, k.rests = false, nil, false, time.Now().Add(rests)
@@ -175,7 +174,7 @@ func (m *agendaModel) step(s sim.Step) error {
 	switch op := s.Op % 23; {
 	case op >= 21:
 		name := m.key(s.A, anyKey)
-		m.putAhead(m.entries[name])
+		m.PutAhead(m.entries[name])
 		k := m.keys[name]
 		if k.ready && !k.held && !k.own { // it queues anew, in the other class
 			m.queue = append(slices.DeleteFunc(m.queue, func(other string) bool { return other == name }), name)
@@ -183,19 +182,19 @@ func (m *agendaModel) step(s sim.Step) error {
 		k.own = true
 	case op < 3:
 		name := m.key(s.A, anyKey)
-		m.want(m.entries[name])
+		m.MakeDue(m.entries[name])
 		if k := m.keys[name]; !k.due() {
 			k.waits = true
 		}
 	case op < 8:
 		name := m.key(s.A, anyKey)
-		m.stir(m.entries[name])
+		m.MakeDueOnceQuiet(m.entries[name])
 		if k := m.keys[name]; k.waits || !k.due() {
 			k.waits, k.changes = true, append(k.changes, time.Now())
 		}
 	case op < 9:
 		name := m.key(s.A, anyKey)
-		m.hurry(m.entries[name])
+		m.MakeReady(m.entries[name])
 		if k := m.keys[name]; k.rests.IsZero() && !k.ready {
 			m.enqueue(name)
 		}
@@ -213,7 +212,7 @@ func (m *agendaModel) step(s sim.Step) error {
 		}
 	case op < 18:
 		name := m.key(s.A, anyKey)
-		m.drop(m.entries[name])
+		m.Drop(m.entries[name])
 		*m.keys[name] = naiveKey{}
 		m.queue = slices.DeleteFunc(m.queue, func(other string) bool { return other == name })
 	default:
@@ -240,13 +239,13 @@ func (m *agendaModel) check() error {
 		quiet = quiet || k.changes != nil && !k.quietAt(m.debounce).After(time.Now())
 		rested = rested || !k.rests.IsZero() && !k.rests.After(time.Now())
 	}
-	if n := m.backlog.Load(); int(n) != waits || len(m.due)+len(m.stirred) != waits || m.agenda.queue.length() != len(m.queue) {
-		return fmt.Errorf("%d keys wait, %d of them for quiet, want %d; %d are ready, want %d", n, len(m.stirred), waits, m.agenda.queue.length(), len(m.queue))
+	if n := m.backlog.Load(); int(n) != waits || len(m.due)+len(m.untilQuiet) != waits || m.Agenda.queue.length() != len(m.queue) {
+		return fmt.Errorf("%d keys wait, %d of them for quiet, want %d; %d are ready, want %d", n, len(m.untilQuiet), waits, m.Agenda.queue.length(), len(m.queue))
 	}
 	runs := 0
-	for e := range m.running() {
-		if runs++; !m.keys[e.key].held {
-			return fmt.Errorf("%s runs, and nobody has it", e.key)
+	for e := range m.Running() {
+		if runs++; !m.keys[e.Key].held {
+			return fmt.Errorf("%s runs, and nobody has it", e.Key)
 		}
 	}
 	switch {
@@ -256,7 +255,7 @@ func (m *agendaModel) check() error {
 		if m.idle = false; !has(m.signal) && !has(m.rested.C) {
 			return fmt.Errorf("no worker is woken: %v are ready, one that rested: %v", m.queue, rested)
 		}
-	case quiet && !has(m.ripe.C):
+	case quiet && !has(m.quiet.C):
 		return fmt.Errorf("nobody is told that a key is quiet")
 	case quiet: // the worker that gets the signal releases it
 		m.release()
@@ -281,10 +280,10 @@ func TestModelG3TheAgendaIsTheNaiveOne(t *testing.T) {
 		steps := sim.DrawScript(rt).Steps
 		var err error
 		synctest.Test(t, func(*testing.T) {
-			m := &agendaModel{agenda: newAgenda(&debounce{quiet: 2 * second, most: 5 * second}), entries: map[string]*entry{}, keys: map[string]*naiveKey{}}
+			m := &agendaModel{Agenda: New(Debounce{Quiet: 2 * second, Most: 5 * second}), entries: map[string]*Entry{}, keys: map[string]*naiveKey{}}
 			for i := range 6 {
 				name := fmt.Sprint("k", i)
-				m.entries[name], m.keys[name] = &entry{key: name}, &naiveKey{}
+				m.entries[name], m.keys[name] = &Entry{Key: name}, &naiveKey{}
 			}
 			for _, s := range steps {
 				m.steps++
@@ -298,53 +297,4 @@ func TestModelG3TheAgendaIsTheNaiveOne(t *testing.T) {
 			rt.Fatal(err)
 		}
 	})
-}
-
-func TestG11NothingFiresAfterAnAgendaIsClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := newAgenda(&debounce{quiet: second, most: second})
-		x, y, z := &entry{key: "x"}, &entry{key: "y"}, &entry{key: "z"}
-		a.hurry(x)
-		a.hurry(y)
-		assert.Same(t, x, a.next())
-		assert.Same(t, y, a.next())
-		a.rest(x, second)
-		a.stir(z)
-		a.close()
-		a.rest(y, second)
-		a.drop(x)
-		a.release(time.Now())
-		sim.After(time.Hour)
-		assert.False(t, has(a.rested.C))
-		assert.False(t, has(a.ripe.C))
-		assert.False(t, a.rested.Stop())
-		assert.False(t, a.ripe.Stop())
-	})
-}
-
-func TestG3AnAgendaAllocatesNothingForATurn(t *testing.T) {
-	a := newAgenda(&debounce{quiet: time.Nanosecond, most: time.Nanosecond})
-	keys := make([]entry, 100)
-	for i := range keys {
-		keys[i].key = fmt.Sprint(i)
-	}
-	assert.Zero(t, rounds.Allocs(100, func() {
-		for i := range keys {
-			if i%2 == 0 {
-				a.want(&keys[i])
-			} else {
-				a.stir(&keys[i])
-			}
-		}
-		for a.size() > 0 {
-			a.release(time.Now())
-			for e := a.next(); e != nil; e = a.next() {
-				if e.failures == 0 {
-					a.rest(e, 0)
-				} else {
-					a.done(e)
-				}
-			}
-		}
-	}))
 }
