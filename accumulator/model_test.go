@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
@@ -68,9 +69,15 @@ func selected(by string) object.Selection {
 	return object.Selection{Fields: fields.ParseSelectorOrDie(by)}
 }
 
+// onFirstNode lets in the objects of one node.
+var onFirstNode = &object.Where{Do: func(o object.Object) (bool, error) {
+	node, _, err := unstructured.NestedString(o.(*unstructured.Unstructured).Object, "spec", "node")
+	return node == "n1", err
+}}
+
 // modelQueries returns the queries of readers: with and without selectors, with selectors that
 // only the server can judge, of another version of the same stored resource, with alternatives,
-// and sets of namespaces.
+// sets of namespaces, and with a filter of the program.
 func modelQueries(m *model) []query.Query {
 	in := labels.SelectorFromSet(labels.Set{"in": "yes"})
 	out := labels.SelectorFromSet(labels.Set{"in": "no"})
@@ -97,6 +104,9 @@ func modelQueries(m *model) []query.Query {
 		query.Query{Namespaces: []string{"ns1", "ns2"}, Fields: node, AnyOf: []object.Selection{selected("metadata.name=a"), {Labels: out}, {Labels: in}}},
 		query.Query{Namespace: "ns1", AnyOf: []object.Selection{selected("metadata.name=b"), {Fields: node}}},
 		query.Query{AnyOf: []object.Selection{{Labels: in}, {Fields: node}, selected("metadata.name=a,spec.node!=n1")}},
+		// A filter of the program.
+		query.Query{Where: onFirstNode},
+		query.Query{Namespaces: []string{"ns1", "ns2"}, Labels: in, Where: onFirstNode},
 	)
 	for i := range all {
 		resource := sim.Resource(modelResources[0])

@@ -53,6 +53,7 @@ type modelReader struct {
 type slot struct {
 	resource string
 	filters  []sim.Filter // of its watches; an object is in one of them at least
+	where    *object.Where
 	// since is, for each object, the earliest version of the server at which everything that was
 	// shown of it so far may have been true. It never goes back (G5).
 	since   map[object.Key]int
@@ -79,7 +80,7 @@ func (r *modelReader) field(i int) *field {
 }
 
 func newSlot(r object.Resource, q query.Query) *slot {
-	s := &slot{resource: r.Resource, since: map[object.Key]int{}, replay: map[object.Key]object.Object{}}
+	s := &slot{resource: r.Resource, where: q.Where, since: map[object.Key]int{}, replay: map[object.Key]object.Object{}}
 	namespaces, anyOf := q.Namespaces, q.AnyOf
 	if namespaces == nil {
 		namespaces = []string{q.Namespace}
@@ -105,6 +106,11 @@ func newSlot(r object.Resource, q query.Query) *slot {
 
 // shows reports whether an object is in the query.
 func (s *slot) shows(u *unstructured.Unstructured) bool {
+	if u != nil && s.where != nil {
+		if in, err := s.where.Do(u); !in || err != nil {
+			return false
+		}
+	}
 	return slices.ContainsFunc(s.filters, func(f sim.Filter) bool { return f.Shows(u) })
 }
 

@@ -115,7 +115,7 @@ func (w *world) witness(ctx context.Context, t *testing.T, name string, ns strin
 var fieldNames = map[string]string{"pods": "Pods", "configmaps": "ConfigMaps", "hosts": "Hosts"}
 
 func (w *world) query(t *testing.T, how way, resource, ns string) query {
-	q := query{in: []string{ns}, stripped: how.transform != (kates.Transform{}), Query: kates.Query{
+	q := query{in: []string{ns}, stripped: !how.transform.IsZero(), Query: kates.Query{
 		Name: fieldNames[resource], Kind: resource, Namespace: ns, LabelSelector: how.labels, Transform: how.transform,
 	}}
 	switch {

@@ -48,7 +48,7 @@ func (h *home) read(queries []kates.Query) error {
 		if at := slices.IndexFunc(queries, func(q kates.Query) bool { return q.Name == sf.Name }); at >= 0 {
 			q = queries[at]
 		}
-		f := field{name: sf.Name, index: sf.Index, key: q.Key, owned: q.Key == kates.Key{}}
+		f := field{name: sf.Name, index: sf.Index, key: q.Key, owned: q.Key.IsZero()}
 		if f.owned {
 			f.key = kates.ByRemoteOwner("")
 			if q.LabelSelector != "" {
@@ -111,9 +111,7 @@ func (h *home) keysOf(i int, o kates.Object) (keys []string) {
 		h.fleet.log.Error(err, "an object belongs to no root", "query", h.fields[i].name, "object", o.GetNamespace()+"/"+o.GetName())
 		return nil
 	}
-	keys = slices.Clone(keys)
-	slices.Sort(keys)
-	return slices.Compact(keys)
+	return keys
 }
 
 // find finds an object in a slice, which is in order; nil if it is not there.

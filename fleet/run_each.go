@@ -113,7 +113,7 @@ func checkKeyed(t reflect.Type, queries []kates.Query) error {
 		if _, ok := t.FieldByName(q.Name); !ok {
 			return fmt.Errorf("query %q: %s has no field of that name", q.Name, t)
 		}
-		keyed = keyed || q.Key != kates.Key{}
+		keyed = keyed || !q.Key.IsZero()
 	}
 	if !keyed {
 		return errors.New("no query has a Key")

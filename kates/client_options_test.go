@@ -115,7 +115,7 @@ func TestNilIsAnErrorAndNoPanic(t *testing.T) {
 		q.Name = "ConfigMaps"
 		assert.ErrorContains(t, second(kates.Watch[maps](t.Context(), fake.Client, q)), "its "+name+" makes no sense: it was made of a function that is nil")
 	}
-	for _, q := range []kates.Query{{Signal: kates.AnySignal(kates.Signal{})}, {Signal: kates.AnySignal(kates.LabelsChanged, kates.SignalOf[metav1.Object](nil))}, {Transform: kates.Transforms(kates.DropManagedFields, kates.Transform{})}} {
+	for _, q := range []kates.Query{{Signal: kates.AnySignal(kates.LabelsChanged, kates.SignalOf[metav1.Object](nil))}, {Transform: kates.Transforms(kates.DropManagedFields, kates.TransformOf[metav1.Object](nil))}, {Where: kates.WhereOf[metav1.Object](nil)}} {
 		q.Name = "ConfigMaps"
 		assert.ErrorContains(t, second(kates.Watch[maps](t.Context(), fake.Client, q)), "made of a function that is nil")
 	}

@@ -96,10 +96,10 @@
 // what identifies it, and its labels if the query or a [Lookup] selects by them. What the struct
 // has no field for is skipped on the wire. If the scheme has the kind's Go type, the names and
 // types of the struct's fields are compared with it at Watch. All queries with that struct type
-// and the same selection share a watch; another struct type has another watch. Key, Signal and
-// Refs are made by [KeyOf], [SignalOf] and [RefsOf] of functions that take the struct: with any
-// other function, with a Transform that does more than [DropManagedFields], with AnyOf, and in a
-// field with a role of a controller, whole untyped objects are held as above.
+// and the same selection share a watch; another struct type has another watch. Where, Key and
+// Signal are made of functions that take the struct or a metav1.Object, and those of Refs take the
+// struct. With a function of another type, a Transform that does more than [DropManagedFields],
+// AnyOf, and in a field with a role of a controller, whole untyped objects are held as above.
 //
 // A field of []*[PartialObjectMetadata], with a tag or a query for the kind, watches only
 // metadata. [Query].MetadataOnly does so for [Client.Watch]. With [Keep] a query decodes and holds

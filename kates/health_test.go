@@ -144,7 +144,7 @@ var hanged = map[string]struct {
 		}()
 		return c
 	}, "[-]stream v1/configmaps failed: a step, in the transform, has not ended for 2m5s\n[+]watch kates_test.maps ok\n" +
-		"[-]an own write, as v1/configmaps shows it (Transform, Signal) failed: it has not ended for 2m9s\nhealthz check failed\n"},
+		"[-]an own write, as v1/configmaps shows it (Where, Transform, Signal) failed: it has not ended for 2m9s\nhealthz check failed\n"},
 	"key": {func(t *testing.T, hang func()) *kates.Client {
 		c := fakeOf(t)
 		p, err := kates.WatchEach[maps](t.Context(), c, kates.Query{Name: "ConfigMaps", Key: kates.KeyOf(func(metav1.Object) []string { hang(); return nil })})

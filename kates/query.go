@@ -12,18 +12,20 @@ import (
 //
 // # What its functions get
 //
-// [Key], [Signal] and [Transform] are made of a function of yours, by [KeyOf], [SignalOf] and
-// [TransformOf], or are ready-made: [ByNamespace], [GenerationChanged], [DropManagedFields] and
+// [Where], [Key], [Signal] and [Transform] are made of a function of yours, by [WhereOf], [KeyOf],
+// [SignalOf] and [TransformOf], or are ready-made: [ByNamespace], [GenerationChanged], [DropManagedFields] and
 // others. The argument of your function says what it gets, whatever the watch holds: in a unit test
 // and in production it is the same. It is one of
 //
 //   - *corev1.Pod, or whatever the kind's Go type is,
-//   - a pointer to a struct of your own with the fields that the function reads,
+//   - a pointer to a struct of your own with the fields that the function reads (not for a Transform),
 //   - *[Unstructured], or map[string]any,
-//   - metav1.Object, for the metadata alone. Every object has that.
+//   - metav1.Object, for the metadata alone. Every object has that. Where a watch holds some fields of
+//     its objects (a Projection, or a field of a struct of your own), it has labels, annotations,
+//     owner references, finalizers and the generation beside what is always held.
 //
 // If the watch holds another type, the object is converted for each call. An object that does not
-// decode is left out as [Invalid] by a Key or a Transform. For a Signal its change counts.
+// decode is left out as [Invalid] by a Where, a Key or a Transform. For a Signal its change counts.
 //
 //	Key: kates.KeyOf(func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} })
 type Query struct {
@@ -95,6 +97,23 @@ type Query struct {
 	// client holds no more. A field of []*PartialObjectMetadata, or of another form with that
 	// type, implies it.
 	MetadataOnly bool
+	// Where, if any, narrows the query by a function of the program: one of [WhereOf]. It selects by
+	// what no selector can, such as a list inside of spec. Where the function fails, the object is
+	// left out as [Invalid] with that reason. Watch, WatchEach, Run, RunEach, controllers, fleets,
+	// NewLister, List and [Client.DeleteAll] judge by it, and so are own writes. List and DeleteAll
+	// return the reason as an error, and DeleteAll deletes nothing then.
+	//
+	// The server cannot be asked: all objects that the selectors select are received. What Where
+	// leaves out is dropped at once. It is not held, not kept for a warm start, and not logged. An
+	// object that comes in or goes out is a create or a delete for the snapshot. A query with a Where
+	// has a watch of its own, shared with queries of the same Where. Its objects are not kept for a
+	// warm start.
+	//
+	// It is called once per version of an object, before Transform, and again with each list that
+	// repeats the version. It has to decide the same for the same object: what else it looks at is
+	// not watched. It must not write to the object, and runs like Transform. An object that does not
+	// decode is judged by a function on metadata; otherwise it is in, and Invalid.
+	Where Where
 	// Transform, if any, changes each version of an object before anybody holds it: it drops what
 	// the program does not need. It runs once per version, and again with each list that repeats
 	// the version, to see whether the object looks otherwise now. So it must make the same of the
@@ -133,8 +152,8 @@ type Query struct {
 	// It is called once per version of an object, with what the watch holds (after Transform), by one
 	// of the goroutines that take turns, and never by two at a time. It must not write to the
 	// object. The same object always has the same keys. If it panics, the object is left out as
-	// [Invalid] until its next version. Watch, Run, NewLister and List ignore it, so
-	// that a list of queries can be for both Watch and WatchEach.
+	// [Invalid] until its next version. Watch, Run, NewLister and List do not ask it, so that a list
+	// of queries can be for both Watch and WatchEach.
 	Key Key
 	// Refs, if not nil, narrows the watch to the objects that objects of other queries name. Each
 	// is watched one by one, for as long as it is named. This needs the rights to get, list and
@@ -173,7 +192,7 @@ func (q Query) wanted() compile.Wanted {
 		Name: q.Name, Kind: q.Kind, Optional: q.Optional, MetadataOnly: q.MetadataOnly, Keep: q.Projection.paths,
 		Place:     compile.Place{Namespace: q.Namespace, Namespaces: q.Namespaces, NamespaceSelector: q.NamespaceSelector},
 		Selection: compile.Selection{LabelSelector: q.LabelSelector, FieldSelector: q.FieldSelector, Labels: q.Labels, Fields: q.Fields},
-		Functions: compile.Functions{Transform: q.Transform.f, Signal: q.Signal.f, Key: q.Key.f},
+		Functions: compile.Functions{Where: q.Where.f, Transform: q.Transform.f, Signal: q.Signal.f, Key: q.Key.f},
 	}
 	if q.AnyOf != nil {
 		w.AnyOf = make([]compile.Selection, len(q.AnyOf))

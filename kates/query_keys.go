@@ -19,10 +19,14 @@ const EveryPartition = query.EveryPartition
 // a function. The zero value is none. Values compare: one value is one function.
 type Key struct{ f *compile.Key }
 
-// Keys returns the keys of an object of any Go type, as a watch would ask for them. The zero Key
-// gives none. An error says why the Key is none, or that the function panicked: a watch would leave
-// the object out as [Invalid].
+// Keys returns the keys of an object of any Go type as a watch takes them: in order, each once, and
+// no empty one. The zero Key gives [EveryPartition]. An error says that the Key was made of nothing,
+// or that the function panicked. A watch refuses the former, and leaves the object out as [Invalid]
+// for the latter.
 func (k Key) Keys(o Object) ([]string, error) { return k.f.Keys(o) }
+
+// IsZero reports whether it is none.
+func (k Key) IsZero() bool { return k.f == nil }
 
 // KeyOf returns a [Query.Key] of a function that takes a T: see [Query] for what T may be.
 //
@@ -86,10 +90,10 @@ func ByAnnotation(name string) Key { return Key{compile.ByAnnotation(name)} }
 //	kates.ByField("spec.nodeName")
 //	kates.ByField("spec.parentRefs.name") // one key for each element of a list
 //
-// Numbers and booleans are keys as JSON writes them. A value that is missing, null, empty, or a
-// map gives no key. Of objects that are
-// watched as metadata alone, a path to another field is an error of Watch. A typed object is converted to an untyped one, once per version: a function of your own is
-// faster. A path that is empty, or has an empty name in it, is an error of Watch.
+// Numbers and booleans are keys as JSON writes them. A value that is missing, null, empty, or a map
+// gives no key. A typed object is converted to an untyped one, once per version: a function of your
+// own is faster. An empty path, or one with an empty name in it, is an error of Watch. So is a path
+// outside of the metadata where only that is watched.
 func ByField(path string) Key { return Key{compile.ByField(path)} }
 
 // Ref says that objects of one query name objects of another. See [RefsOf].

@@ -36,7 +36,7 @@ func TestAFunctionOfAnotherKindThanItsFieldIsAnErrorOfWatch(t *testing.T) {
 		assert.ErrorContains(t, err, text)
 	}
 	_, err := kates.Watch[snapshot](t.Context(), c.With(kates.WithTransform(keep)))
-	assert.ErrorContains(t, err, "the function of its Transform takes a *v1.Service")
+	assert.ErrorContains(t, err, "the function of WithTransform takes a *v1.Service")
 }
 
 func TestAFunctionOfItsFieldsKindOrOfAnyKindIsFine(t *testing.T) {

@@ -48,7 +48,7 @@ func TestAStructHasTheSameFieldsWhateverTheFunctionsBesideIt(t *testing.T) {
 				Deltas []*kates.Delta
 			}
 			q.Name = "Pods"
-			if q.Key != (kates.Key{}) { // only partitions take it
+			if !q.Key.IsZero() { // only partitions take it
 				p, err := kates.WatchEach[struct {
 					Pods []*piece `kates:"pods"`
 				}](t.Context(), c, q)

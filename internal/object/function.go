@@ -15,6 +15,19 @@ import "unsafe"
 // are the same pointer.
 type Transform struct{ Do func(Object) error }
 
+// Where decides whether an object is in a stream's query, as a selector does. It gets each version of
+// an object in the form in which the stream holds it, before its Transform, and again with each list
+// that repeats the version. So it has to decide the same for the same object. It does not write to
+// the object, and runs like a Transform. Where it returns an error or panics, that one object is left
+// out as invalid. What it leaves out is not held. Two Wheres are the same function if they are the
+// same pointer.
+type Where struct {
+	Do func(Object) (in bool, err error)
+	// OfMetadata: it reads nothing but metadata. So it decides on an object that does not decode,
+	// too. Others such are in.
+	OfMetadata bool
+}
+
 // Signal decides whether a change of an object is worth a signal. old is nil for an object that is
 // new, and current for one that is gone. For an object that was replaced by another of its name it
 // is called twice, gone and new. A change that is not worth a signal is in the next snapshot, and

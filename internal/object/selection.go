@@ -103,6 +103,7 @@ type Spec struct {
 	// AnyOf, if not nil, are alternatives: one of them has to select an object, too. The server
 	// does not know of them, see alternatives.go. Their shards are ignored.
 	AnyOf     []Selection
+	Where     *Where // decides as well; nil: everything is in
 	Form      Form
 	Transform *Transform
 }

@@ -63,7 +63,7 @@ func twice(w Wanted) error           { return fmt.Errorf("query %q: there are tw
 // oneOf compiles one query of several.
 func (c *Compiler) oneOf(w Wanted, all []Wanted) (query.Query, error) {
 	if w.Transform == nil {
-		w.Transform = c.Transform
+		w.Transform, w.byDefault = c.Transform, true
 	}
 	if err := c.checkTypes(&w, all); err != nil {
 		return query.Query{}, err
@@ -127,6 +127,9 @@ func (w *Wanted) functionsOf(q *query.Query) {
 	if s := w.Signal; s != nil {
 		q.Signal = s.Of
 	}
+	if in := w.Where; in != nil {
+		q.Where = &in.Where
+	}
 	if t := w.Transform; t != nil {
 		q.Transform = &t.Transform
 	}
@@ -161,7 +164,7 @@ func (c *Compiler) resolveAs(ctx context.Context, w *Wanted, watches func(object
 		return r, fmt.Errorf("%w: %s have another scope than when the controller began, "+
 			"and so has what they own another key: begin anew", query.ErrUnfit, r.Resource)
 	}
-	if err := w.suits(r); err != nil {
+	if err := cmp.Or(w.suits(r), c.checkKind(w, r.Kind)); err != nil {
 		return r, err
 	}
 	if err := c.checkProjection(w, r.Kind); err != nil {

@@ -94,7 +94,7 @@ func (w *Wanted) takesWhole(elem reflect.Type, all []Wanted) string {
 	}
 	for _, f := range w.all() {
 		if f.reads.takesOtherThan(elem) {
-			return f.name + anyField
+			return strings.TrimPrefix(f.name, "its ") + anyField
 		}
 	}
 	for _, of := range all {
@@ -139,8 +139,19 @@ func (c *Compiler) form(w *Wanted) (objects.Form, error) {
 		}
 		paths = append(paths, path)
 	}
-	paths = append(paths, w.needed(nil)...)
+	chosen, err := project.NewKeep(paths...)
+	if err != nil {
+		return "", fmt.Errorf("its Projection: %w", err)
+	}
 	typ, typed := wire.TypeOf(c.Scheme, w.GVK)
+	paths = append(paths, w.selected()...)
+	for _, f := range w.all() {
+		read, err := f.reads.held(typ, chosen)
+		if err != nil {
+			return "", fmt.Errorf("the function of %s %w", f.name, err)
+		}
+		paths = append(paths, read...)
+	}
 	k, err := project.NewKeep(paths...)
 	if err != nil {
 		return "", fmt.Errorf("its Projection, with what its functions need: %w", err)
@@ -177,18 +188,24 @@ func (w *Wanted) projectable(base objects.Form) error {
 	return fmt.Errorf("its type %s says itself which fields are held: leave its Projection out", elem)
 }
 
-// needed returns the paths of fields that the query's selectors and functions need of each object.
-// What functions read that take a type is left out: objects are held as that. nil: none are.
+// needed returns the paths of fields that the query's selectors and functions need of each object
+// that is held as a type.
 func (w *Wanted) needed(held reflect.Type) (paths []project.Path) {
+	paths = w.selected()
+	for _, f := range w.all() {
+		paths = append(paths, f.reads.beside(held)...)
+	}
+	return paths
+}
+
+// selected returns the paths of fields that the query's selectors need of each object.
+func (w *Wanted) selected() (paths []project.Path) {
 	selects := w.Labelled || w.Type != nil && tables.LookupElement(w.Type) != nil
 	for _, s := range w.selections() {
 		selects = selects || s.LabelSelector != "" || s.Labels != nil
 	}
 	if selects {
 		paths = append(paths, labelsPath)
-	}
-	for _, f := range w.all() {
-		paths = append(paths, f.reads.beside(held)...)
 	}
 	return paths
 }

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,6 +13,7 @@ import (
 	"github.com/kates-go/kates/internal/base/jsonform"
 	"github.com/kates-go/kates/internal/base/shardrange"
 	"github.com/kates-go/kates/internal/client/applied"
+	"github.com/kates-go/kates/internal/engine/query"
 	objects "github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/internal/object/project"
 )
@@ -38,18 +40,24 @@ func KeyOf[T any](f func(T) []string) *Key {
 	return k
 }
 
-// Keys returns the keys of an object. It returns an error if the function panics.
+// Keys returns the keys of an object, in order, each once. It returns an error if the function
+// panics.
 func (k *Key) Keys(o objects.Object) (keys []string, err error) {
 	switch {
 	case k == nil:
-		return nil, nil
+		return []string{query.EveryPartition}, nil
 	case k.err != nil:
 		return nil, k.err
 	}
 	err = guard.Named("the Key function panicked", func() error {
-		keys = k.Of(o)
+		keys = slices.Clone(k.Of(o))
 		return nil
 	})
+	if slices.Contains(keys, query.EveryPartition) {
+		return []string{query.EveryPartition}, err
+	}
+	slices.Sort(keys)
+	keys = slices.DeleteFunc(slices.Compact(keys), func(key string) bool { return key == "" })
 	return keys, err
 }
 

@@ -1,10 +1,12 @@
 package compile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -46,6 +48,7 @@ func readsOf(t reflect.Type) Reads {
 		r.paths = allMetadata
 	case tables.Projects(bare):
 		for _, path := range project.Paths(bare, isMetadata) {
+			r.any = r.any || len(path) == 0
 			r.paths = append(r.paths, pathsAt(path)...)
 		}
 	default:
@@ -61,15 +64,15 @@ func isMetadata(t reflect.Type) bool { return t == reflect.TypeFor[metav1.Object
 // pathsAt is what has to be held of a field. Of the metadata that is what functions look at. With the
 // creation time, a part of an object would look whole: see kates.Keep.
 func pathsAt(path project.Path) []project.Path {
-	if slices.Equal(path, project.Path{"metadata"}) {
+	if len(path) == 1 && strings.EqualFold(path[0], "metadata") {
 		return allMetadata
 	}
 	return []project.Path{path}
 }
 
-// add adds what another function reads.
+// add adds what another function reads. The first error counts.
 func (r *Reads) add(other Reads) {
-	r.all, r.err = append(r.all, other.all...), errors.Join(r.err, other.err)
+	r.all, r.err = append(r.all, other.all...), cmp.Or(r.err, other.err)
 }
 
 // onlyMetadata reports whether a function takes whatever has metadata.
@@ -79,7 +82,9 @@ func (r Reads) onlyMetadata() bool {
 
 // isBeside reports whether a path leads elsewhere than to metadata.
 func isBeside(path project.Path) bool {
-	return len(path) > 0 && !slices.Contains([]string{"metadata", "apiVersion", "kind"}, path[0])
+	return len(path) > 0 && !slices.ContainsFunc([]string{"metadata", "apiVersion", "kind"}, func(name string) bool {
+		return strings.EqualFold(name, path[0])
+	})
 }
 
 // takesOtherThan reports whether a function takes another type than that of which the fields are
@@ -88,10 +93,34 @@ func (r Reads) takesOtherThan(held reflect.Type) bool {
 	return slices.ContainsFunc(r.all, func(one read) bool { return one.takes != nil && bareType(one.takes) != held })
 }
 
-// beside is what a function reads beside what objects have that are held as a type; nil: as none.
+// held returns what a projection of objects of a type has to hold for a function; nil: the type is not
+// known. chosen is what the user has chosen.
+func (r Reads) held(typ reflect.Type, chosen *project.Keep) (paths []project.Path, err error) {
+	for _, one := range r.all {
+		for _, path := range one.paths {
+			as, ok := path, true
+			switch {
+			case one.takes == nil:
+			case typ != nil:
+				as, ok = project.Resolve(typ, path)
+			case slices.ContainsFunc(path, func(name string) bool { return name[:1] != strings.ToLower(name[:1]) }):
+				return nil, fmt.Errorf("takes a %s, whose field %s has no JSON tag", one.takes, strings.Join(path, "."))
+			}
+			if created := (project.Path{"metadata", "creationTimestamp"}); ok && slices.Equal(as, created) && !chosen.Holds(created...) {
+				return nil, fmt.Errorf("reads %s, which makes a part of an object look whole: name it in the Projection", strings.Join(created, "."))
+			}
+			if ok {
+				paths = append(paths, as)
+			}
+		}
+	}
+	return paths, nil
+}
+
+// beside is what a function reads beside what objects have that are held as a type.
 func (r Reads) beside(held reflect.Type) (paths []project.Path) {
 	for _, one := range r.all {
-		if held == nil || bareType(one.takes) != held {
+		if bareType(one.takes) != held {
 			paths = append(paths, one.paths...)
 		}
 	}

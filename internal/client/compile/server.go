@@ -164,7 +164,7 @@ func (c *Compiler) listAs(
 	mapping, err := c.Kinds.Kind(ctx, w.Kind)
 	if err == nil {
 		r = c.Resource(ctx, mapping)
-		err = cmp.Or(w.suits(r), c.checkFake(r, w))
+		err = cmp.Or(w.suits(r), c.checkKind(w, r.Kind), c.checkFake(r, w))
 	}
 	if err != nil {
 		return r, nil, plain.While(op.String(), err)
@@ -176,6 +176,9 @@ func (c *Compiler) listAs(
 	items, err = c.ListAll(ctx, r, compiled)
 	if errors.Is(err, objects.ErrUnjudged) && unknown != nil {
 		err = fmt.Errorf("%w: %w", err, unknown)
+	}
+	if err == nil {
+		items, err = w.Where.filter(items)
 	}
 	return r, items, plain.While(op.String()+" "+r.Resource, err)
 }

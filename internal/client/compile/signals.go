@@ -1,7 +1,7 @@
 package compile
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -30,7 +30,7 @@ func SignalOf[T any](f func(old, current T) bool) *Signal {
 	switch t := reflect.TypeFor[T](); t.Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Interface:
 	default:
-		s.err = errors.Join(s.err, fmt.Errorf("a signal takes a pointer, a map or a metav1.Object, of which nil is none: %s cannot be nil", t))
+		s.err = cmp.Or(s.err, fmt.Errorf("its argument can be nil: a pointer, a map or a metav1.Object; a %s cannot", objects.TypeName(t)))
 	}
 	return s
 }
@@ -59,7 +59,7 @@ var (
 	ownersPath      = project.Path{"metadata", "ownerReferences"}
 	finalizersPath  = project.Path{"metadata", "finalizers"}
 	// allMetadata is what functions on metadata read, beside what is always held.
-	allMetadata = []project.Path{labelsPath, annotationsPath, ownersPath, finalizersPath}
+	allMetadata = []project.Path{labelsPath, annotationsPath, ownersPath, finalizersPath, generationPath}
 )
 
 // changes makes a Signal that is true of what comes and goes, and of an object whose change counts.
@@ -93,14 +93,12 @@ func AnnotationsChanged() *Signal {
 func AnySignal(all []*Signal) *Signal {
 	s := &Signal{}
 	for _, one := range all {
-		if one == nil {
-			s.err = errors.Join(s.err, errNilFunction)
-		} else {
+		if one != nil {
 			s.add(one.Reads)
 		}
 	}
 	s.Of = func(old, current objects.Object) bool {
-		return slices.ContainsFunc(all, func(one *Signal) bool { return one.Of(old, current) })
+		return slices.ContainsFunc(all, func(one *Signal) bool { return one == nil || one.Of(old, current) })
 	}
 	return s
 }

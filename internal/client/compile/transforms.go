@@ -1,7 +1,7 @@
 package compile
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"reflect"
 
@@ -10,6 +10,7 @@ import (
 
 	"github.com/kates-go/kates/internal/base/guard"
 	"github.com/kates-go/kates/internal/base/jsonform"
+	"github.com/kates-go/kates/internal/engine/tables"
 	objects "github.com/kates-go/kates/internal/object"
 )
 
@@ -24,10 +25,13 @@ type Transform struct {
 func TransformOf[T any](f func(T) error) *Transform {
 	as := newConverter[T]()
 	made := &Transform{Reads: as.reads(f == nil)}
-	switch t := reflect.TypeFor[T](); t.Kind() {
-	case reflect.Pointer, reflect.Map, reflect.Interface:
-	default:
-		made.err = errors.Join(made.err, fmt.Errorf("a transform changes a pointer, a map or a metav1.Object: %s is a copy", t))
+	switch t := reflect.TypeFor[T](); {
+	case t.Kind() == reflect.Map && t != reflect.TypeFor[map[string]any]():
+		made.err = cmp.Or(made.err, fmt.Errorf("a transform takes a map[string]any, and not a %s", t))
+	case tables.Projects(bareType(t)):
+		made.err = cmp.Or(made.err, fmt.Errorf("a %s has some fields of an object, and the others would be lost: have it take the kind's Go type, *Unstructured, or map[string]any", t))
+	case t.Kind() != reflect.Pointer && t.Kind() != reflect.Map && t.Kind() != reflect.Interface:
+		made.err = cmp.Or(made.err, fmt.Errorf("a transform changes a pointer, a map or a metav1.Object: %s is a copy", t))
 	}
 	made.Do = func(o objects.Object) error {
 		value, err := as.of(o)
@@ -91,7 +95,7 @@ func DropFields(paths []string) *Transform {
 	t := &Transform{}
 	for i, path := range paths {
 		if split[i] = jsonform.SplitPath(path); split[i] == nil {
-			t.err = errors.Join(t.err, fmt.Errorf("drop field %q: not a path", path))
+			t.err = cmp.Or(t.err, fmt.Errorf("drop field %q: not a path", path))
 		}
 	}
 	t.Do = func(o objects.Object) error { return jsonform.DropFields(o, split) }
@@ -102,14 +106,15 @@ func DropFields(paths []string) *Transform {
 func Transforms(all []*Transform) *Transform {
 	t := &Transform{}
 	for _, one := range all {
-		if one == nil {
-			t.err = errors.Join(t.err, errNilFunction)
-		} else {
+		if one != nil {
 			t.add(one.Reads)
 		}
 	}
 	t.Do = func(o objects.Object) error {
 		for _, one := range all {
+			if one == nil {
+				continue
+			}
 			if err := one.Do(o); err != nil {
 				return err
 			}

@@ -67,7 +67,7 @@ func (w *Wanted) selections() []Selection { return append([]Selection{w.Selectio
 func (w *Wanted) Narrows() bool {
 	s := w.Selection
 	return s.LabelSelector != "" || s.FieldSelector != "" || s.Labels != nil || s.Fields != nil ||
-		w.AnyOf != nil || w.NamespaceSelector != "" || w.Refs != nil
+		w.AnyOf != nil || w.NamespaceSelector != "" || w.Refs != nil || w.Where != nil
 }
 
 // selectors returns the selectors, those in words parsed; nil where there are none.

@@ -69,10 +69,10 @@ func TestAProjectionIsOneWhateverTheEncodingAndForTheAnswerToAWriteToo(t *testin
 // TestTheLastAnnotationOwnerAndLabelOfAProjectedObjectGoAway: in a version of it, in the answer to
 // an own write, and in a file.
 func TestTheLastAnnotationOwnerAndLabelOfAProjectedObjectGoAway(t *testing.T) {
-	d := projecting(objects.Beside{Labels: true, Annotations: true, Owners: true, Generation: true})
+	d := projecting(objects.Beside{Labels: true, Annotations: true, Owners: true, Finalizers: true, Generation: true})
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "a", Namespace: "ns", UID: "u", ResourceVersion: "7", Generation: 3, Labels: map[string]string{"k": "v"},
-		Annotations: map[string]string{"a": "b"}, OwnerReferences: []metav1.OwnerReference{{Kind: "Owner", Name: "o", UID: "o"}},
+		Annotations: map[string]string{"a": "b"}, Finalizers: []string{"f"}, OwnerReferences: []metav1.OwnerReference{{Kind: "Owner", Name: "o", UID: "o"}},
 	}}
 	p.APIVersion, p.Kind = "v1", "Pod"
 	inProto := func(p *corev1.Pod) (objects.Object, error) {
@@ -103,11 +103,13 @@ func TestTheLastAnnotationOwnerAndLabelOfAProjectedObjectGoAway(t *testing.T) {
 	} {
 		before, err := make(p)
 		require.NoError(t, err, how)
+		assert.Equal(t, []string{"f"}, before.GetFinalizers(), how)
 		d.Compact(before, nil, true)
 		bare := p.DeepCopy()
-		bare.Labels, bare.Annotations, bare.OwnerReferences = nil, nil, nil
+		bare.Labels, bare.Annotations, bare.OwnerReferences, bare.Finalizers = nil, nil, nil, nil
 		now, err := make(bare)
 		require.NoError(t, err, how)
+		assert.Empty(t, now.GetFinalizers(), how)
 		d.Compact(now, before, true)
 		assert.Empty(t, now.GetAnnotations(), how)
 		assert.Empty(t, now.GetOwnerReferences(), how)

@@ -15,6 +15,7 @@ type Key struct {
 	Namespace, Labels, Fields string
 	AnyOf, Shard              string
 	Form                      object.Form
+	where                     *object.Where
 	transform                 *object.Transform
 }
 
@@ -27,7 +28,7 @@ func KeyOf(r object.Resource, spec object.Spec) Key {
 		Resource: r.GroupVersion().String() + "/" + r.GroupVersionResource.Resource,
 		Kind:     r.Kind.GroupVersion().String() + "/" + r.Kind.Kind, Namespaced: r.Namespaced,
 		Namespace: spec.Namespace, Labels: spec.LabelSelector(), Fields: spec.FieldSelector(),
-		AnyOf: spec.Alternatives(), Shard: spec.Shard.Key(), Form: spec.Form, transform: spec.Transform,
+		AnyOf: spec.Alternatives(), Shard: spec.Shard.Key(), Form: spec.Form, where: spec.Where, transform: spec.Transform,
 	}
 }
 
@@ -38,6 +39,7 @@ type Intake struct {
 	Resource  object.Resource
 	Selector  object.Judge
 	name      string            // the only name that is selected; "" for all
+	Where     *object.Where     // decides what is stored, beside the selector; nil for all
 	Transform *object.Transform // changes what is stored; nil for none
 	base      object.Form       // the form without what it keeps
 	Keep      *project.Keep     // the fields that are held; nil for all
@@ -53,7 +55,7 @@ func New(r object.Resource, spec object.Spec, key Key, sources source.Sources) I
 	base, _ := key.Form.Parts()
 	s := Intake{
 		base: base, Keep: key.Form.Kept(), name: spec.OnlyName(),
-		Key: key, Resource: r, Selector: object.NewJudge(r, spec), Transform: spec.Transform,
+		Key: key, Resource: r, Selector: object.NewJudge(r, spec), Where: spec.Where, Transform: spec.Transform,
 		Source: sources(r, key.Namespace, key.Form), Step: &watchdog.Pulse{},
 	}
 	s.shareSource()
@@ -73,10 +75,10 @@ func (s *Intake) Covers(key object.Key) bool {
 
 // Whole reports whether the stream has all objects of its resource.
 func (s *Intake) Whole() bool {
-	return s.Key.Labels == "" && s.Key.Fields == "" && s.Key.AnyOf == "" && s.Key.Shard == ""
+	return s.Key.Labels == "" && s.Key.Fields == "" && s.Key.AnyOf == "" && s.Key.Shard == "" && s.Where == nil
 }
 
-// Matches reports whether an object that the server has sent is in the stream's query. The server
+// Matches reports whether the selectors select an object that the server has sent. The server
 // has judged the fields already, but for those of alternatives. The labels of an object that does
 // not decode may not be known: there its judgement stands.
 func (s *Intake) Matches(o object.Object) bool {
@@ -90,8 +92,8 @@ func (s *Intake) Matches(o object.Object) bool {
 	return in
 }
 
-// selects reports whether an object that this client wrote is in the stream's query, and
-// whether that is certain.
+// selects reports whether the selectors select an object that this client wrote, and whether that
+// is certain.
 func (s *Intake) selects(o object.Object) (selected, certain bool) {
 	return s.Selector.Selects(o, s.Selector.Read)
 }

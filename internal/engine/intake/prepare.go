@@ -16,11 +16,14 @@ func (s *Intake) Private(o object.Object) object.Object {
 	return o
 }
 
-// TransformNew is prepare for a version that the stream does not hold. It may hold another one,
-// before.
+// TransformNew makes of a version that the stream does not hold what it is to hold; nil if Where
+// leaves the object out. The stream may hold another version, before.
 func (s *Intake) TransformNew(o, before object.Object) object.Object {
 	bare, was := object.Bare(o), object.Bare(before)
 	now := s.transformNew(bare, was)
+	if now == nil {
+		return nil
+	}
 	if bare != o && was != nil && object.Alike(now, was) {
 		now = was // what changes nothing that is held is no change: the stamp is seen by nobody
 	}
@@ -29,18 +32,20 @@ func (s *Intake) TransformNew(o, before object.Object) object.Object {
 
 // transformNew is [Intake.TransformNew] for objects without stamps.
 func (s *Intake) transformNew(o, before object.Object) object.Object {
-	switch {
-	case object.Fault(o) != nil:
-		return o
-	case s.Transform == nil && s.inFormAlready(o):
-		s.compact(o, before)
-		return o
+	if object.Fault(o) != nil {
+		return s.selected(o, o)
 	}
 	id := object.IDOf(o, s.Resource)
-	inForm, err := s.inForm(o)
-	if err != nil {
-		metadata, _ := object.Shorten(o, s.Resource.Kind) // nil if that fails, too
-		return object.Reject(id, metadata, err)
+	inForm := o
+	if s.Transform != nil || !s.inFormAlready(o) {
+		var err error
+		if inForm, err = s.inForm(o); err != nil {
+			metadata, _ := object.Shorten(o, s.Resource.Kind) // nil if that fails, too
+			return s.selected(o, object.Reject(id, metadata, err))
+		}
+	}
+	if inForm = s.selected(o, inForm); inForm == nil || object.Fault(inForm) != nil {
+		return inForm
 	}
 	o = inForm
 	s.compact(o, before)
@@ -48,7 +53,7 @@ func (s *Intake) transformNew(o, before object.Object) object.Object {
 		return o
 	}
 	s.Step.Do(&theTransform)
-	err = transformed(s.Transform, o)
+	err := transformed(s.Transform, o)
 	s.Step.Do(nil)
 	if err != nil {
 		return object.Reject(id, nil, err)
@@ -74,13 +79,13 @@ func transformed(f *object.Transform, o object.Object) error {
 }
 
 // ReuseIfEqual returns what the stream holds of an item of a list, whose version it holds already:
-// the held object where that has the same content, and else what is made of the item. Called
-// without locks.
+// the held object where that has the same content, and else what is made of the item; nil if Where
+// leaves that out. Called without locks.
 func (s *Intake) ReuseIfEqual(o, held object.Object) object.Object {
 	if s.Transform == nil && s.inFormAlready(o) && object.Alike(o, held) {
 		return held
 	}
-	if made := s.TransformNew(o, held); !object.Alike(made, held) {
+	if made := s.TransformNew(o, held); made == nil || !object.Alike(made, held) {
 		return made
 	}
 	return held

@@ -173,7 +173,7 @@ func (l life) after(e event) life {
 // over reports whether the query has closed.
 func (l life) over() bool { return l&closed != 0 }
 
-// Known reports whether the kind is known.
+// known reports whether the kind is known.
 func (l life) known() bool { return l&^closed >= filling }
 
 // missing reports whether there is certainly nothing to watch.

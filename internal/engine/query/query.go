@@ -67,6 +67,9 @@ type Query struct {
 	// Transform, if any, changes each object before it is stored. Queries share a stream only if
 	// their functions are one value. A closure that is made again is another value.
 	Transform *object.Transform
+	// Where, if any, decides which objects are in the query, as the selectors do. Queries share a
+	// stream only if it is one value. Objects that it leaves out are not held.
+	Where *object.Where
 	// WholeTransform is Transform where whole objects turn out to be needed, see Refs.
 	WholeTransform *object.Transform
 	// Signal, if any, decides which changes are worth a signal; without it every change is. It

@@ -64,11 +64,15 @@ func (l *listing) put(item runtime.Object, once bool) error {
 	}
 	key := object.KeyOf(o)
 	again := l.Objects[key] != nil
-	if !l.stream.Matches(o) {
-		if again && !once { // a streamed list brings the version with which it leaves the query
+	// a streamed list brings the version with which it leaves the query
+	leaves := func() error {
+		if again && !once {
 			l.remove(key, o)
 		}
 		return nil
+	}
+	if !l.stream.Matches(o) {
+		return leaves()
 	}
 	if again && once && !object.Ambiguous(key) {
 		return fmt.Errorf("the server sends %q twice in one list", key)
@@ -77,10 +81,16 @@ func (l *listing) put(item runtime.Object, once bool) error {
 	switch {
 	case !same || l.asked.Doubted:
 		made := l.objectFor(o, held)
+		if made == nil {
+			return leaves()
+		}
 		l.stream.tally.taken(made)
 		l.Add(key, made)
 	default:
 		now := l.stream.ReuseIfEqual(o, held)
+		if now == nil {
+			return leaves()
+		}
 		l.Add(key, now) // what is held already is not held twice
 		if now != held {
 			l.Compared[key] = store.Comparison{With: held}
@@ -175,7 +185,7 @@ func (l *listing) compare() {
 // that, beside the one before. The objects of both are the same pointers: so a change of the share
 // takes no memory for what stays, and nobody who has an object gets another one in its place.
 
-// objectFor returns what the stream is to hold of an item: the object that the stream of another
+// objectFor returns what the stream is to hold of an item, nil if it is left out: the object that the stream of another
 // share holds, where that has the version and the content, and else a new one. held is what this
 // stream has of another version.
 func (l *listing) objectFor(o, held object.Object) object.Object {

@@ -89,8 +89,12 @@ func (s *Stream) event(item runtime.Object, deleted bool) error {
 	key := object.KeyOf(o)
 	in := !deleted && s.Matches(o)
 	if in {
-		o = s.Prepare(o)
-		s.tally.taken(o)
+		if held := s.Prepare(o); held != nil {
+			o = held
+			s.tally.taken(o)
+		} else {
+			in = false
+		}
 	}
 	s.tally.events.Add(1)
 	eventRV, lastRV := o.GetResourceVersion(), ""
@@ -181,9 +185,9 @@ func (s *Stream) unversioned(what, rv string) error {
 }
 
 // Prepare makes of an object from the server what the stream holds: in the stream's form, and
-// transformed. Nobody else has the object. Called without locks.
+// transformed; nil if Where leaves the object out. Nobody else has the object. Called without locks.
 func (s *Stream) Prepare(o object.Object) object.Object {
-	if s.Transform == nil && s.Key.Form == object.Whole {
+	if s.Where == nil && s.Transform == nil && s.Key.Form == object.Whole {
 		return o
 	}
 	held, same := s.has(o)

@@ -175,7 +175,7 @@ func (s syncing) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, er
 // note adds an item of the server's list to a goal.
 func (s syncing) note(g *goal, item runtime.Object) {
 	o, err := s.Checked(item)
-	if err != nil || !s.Matches(o) {
+	if err != nil || !s.Matches(o) || s.LeavesOut(o) {
 		return
 	}
 	key := object.KeyOf(o)

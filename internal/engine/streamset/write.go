@@ -118,9 +118,13 @@ func (w *Write) Commit(ctx context.Context, o intake.Outcome) error {
 
 // record hands the write to a stream, in the stream's form.
 func (w *Write) record(st *stream.Stream, o coherence.Write, by stream.Cause) bool {
-	defer w.set.working.Begin("an own write, as " + st.Key.Resource + " shows it (Transform, Signal)")()
+	defer w.set.working.Begin("an own write, as " + st.Key.Resource + " shows it (Where, Transform, Signal)")()
 	if object, ok := o.Object.(object.Object); ok {
-		o.Object = st.ShareAnswer(st.Prepare(st.Private(object)))
+		if held := st.Prepare(st.Private(object)); held != nil {
+			o.Object = st.ShareAnswer(held)
+		} else {
+			o.Object = nil // Where leaves it out: it is gone from the query
+		}
 	}
 	if !st.RecordWrite(o, by) {
 		return false

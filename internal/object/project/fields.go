@@ -172,26 +172,47 @@ func speaks(t reflect.Type) bool {
 }
 
 // Paths returns the paths of the fields that a struct has, down to what is no struct, or is a leaf.
-// They lead through lists into the elements.
+// They lead through lists into the elements. A field without a JSON tag has its Go name there: see
+// [Resolve].
 func Paths(t reflect.Type, leaf func(reflect.Type) bool) []Path {
 	return pathsIn(t, nil, nil, leaf)
 }
 
-// pathsIn returns the paths in a type at a path. above are the structs that it is in: of one that
-// has itself in it, the inner one is held whole.
+// pathsIn returns the paths in a type at a path. above are the types that it is in: of one that has
+// itself in it, the inner one is held whole.
 func pathsIn(t reflect.Type, at Path, above []reflect.Type, leaf func(reflect.Type) bool) (all []Path) {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && at != nil {
-		t = t.Elem()
+	for (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && at != nil) && !speaks(t) && !slices.Contains(above, t) {
+		above, t = append(slices.Clip(above), t), t.Elem()
 	}
-	decodes := reflect.PointerTo(t).Implements(unmarshaler)
-	if t.Kind() != reflect.Struct || decodes || leaf(t) || slices.Contains(above, t) {
+	if t.Kind() != reflect.Struct || speaks(t) || leaf(t) || slices.Contains(above, t) {
 		return []Path{at}
 	}
 	above = append(slices.Clip(above), t)
 	for _, f := range flat(t, 0) {
 		all = append(all, pathsIn(f.typ, append(slices.Clip(at), f.name), above, leaf)...)
 	}
+	if all == nil { // whether it is there says something
+		all = []Path{at}
+	}
 	return all
 }
 
-var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+// Resolve returns a path as a type has it, where the letter case may differ. ok is false if the type
+// certainly has no such field.
+func Resolve(t reflect.Type, path Path) (as Path, ok bool) {
+	as = slices.Clone(path)
+	for i, name := range path {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct || speaks(t) {
+			return as, true // it may have any
+		}
+		f, ok := find(t, name)
+		if !ok {
+			return nil, false
+		}
+		as[i], t = f.name, f.typ
+	}
+	return as, true
+}
