@@ -140,8 +140,14 @@ func TestG7ARootThatAnotherOneReplacedDepartsFirstAndItsSuccessorIsNextWithItsOw
 	})
 }
 
-// selected is a query of roots with a label.
-var selected = kates.Query{Name: "Root", LabelSelector: "on"}
+// selected is a query of roots with a label, and chosen is one by a function.
+var (
+	selected = kates.Query{Name: "Root", LabelSelector: "on"}
+	chosen   = kates.Query{Name: "Root", Where: kates.WhereOf(func(o metav1.Object) (bool, error) {
+		_, on := o.GetLabels()["on"]
+		return on, nil
+	})}
+)
 
 func (w *world) labelled(uid string, labels map[string]string) {
 	o := rootObject("a", uid, "1")
@@ -151,30 +157,32 @@ func (w *world) labelled(uid string, labels map[string]string) {
 
 func TestARootThatLeftItsQueryIsToldFromOneThatWasDeletedAsFarAsTheServerTells(t *testing.T) {
 	forbidden := apierrors.NewForbidden(configs.GroupResource(), "a", errors.New("no"))
-	for want, leave := range map[string]func(w *world){
-		"left":    func(w *world) { w.labelled("u", nil) },
-		"deleted": func(w *world) { w.remove(configs, "ns", "a") },
-		"unknown": func(w *world) { w.remove(configs, "ns", "a") },
-	} {
-		t.Run(want, func(t *testing.T) {
-			inWorld(t, func(w *world) {
-				w.labelled("u", map[string]string{"on": ""})
-				w.outage("get", "configmaps", forbidden).Store(want == "unknown")
-				c := &calls{}
-				r := run(w, c.reconcile, bySecret, selected)
-				assert.Equal(t, []string{"ns/a u=1"}, c.taken())
-				leave(w)
-				r.runs()
-				assert.Equal(t, []string{"ns/a u=1 " + want}, c.taken())
-				assert.Empty(t, r.Keys())
-				if want == "left" {
+	for how, query := range map[string]kates.Query{"by label": selected, "by Where": chosen} {
+		for want, leave := range map[string]func(w *world){
+			"left":    func(w *world) { w.labelled("u", nil) },
+			"deleted": func(w *world) { w.remove(configs, "ns", "a") },
+			"unknown": func(w *world) { w.remove(configs, "ns", "a") },
+		} {
+			t.Run(how+", "+want, func(t *testing.T) {
+				inWorld(t, func(w *world) {
 					w.labelled("u", map[string]string{"on": ""})
-					r.runs()
+					w.outage("get", "configmaps", forbidden).Store(want == "unknown")
+					c := &calls{}
+					r := run(w, c.reconcile, bySecret, query)
 					assert.Equal(t, []string{"ns/a u=1"}, c.taken())
-				}
-				r.stop()
+					leave(w)
+					r.runs()
+					assert.Equal(t, []string{"ns/a u=1 " + want}, c.taken())
+					assert.Empty(t, r.Keys())
+					if want == "left" {
+						w.labelled("u", map[string]string{"on": ""})
+						r.runs()
+						assert.Equal(t, []string{"ns/a u=1"}, c.taken())
+					}
+					r.stop()
+				})
 			})
-		})
+		}
 	}
 	inWorld(t, func(w *world) {
 		w.labelled("u", map[string]string{"on": ""})

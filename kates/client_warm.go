@@ -121,8 +121,8 @@ func WarmStartKey(key []byte) WarmStartSetting {
 // than those that were kept (a cluster that was restored from a backup). docs/failures.md says
 // what is certain there.
 //
-// These watches are not kept: those with a [Query.Where], a [Query.Transform] or [WithTransform], since a function
-// of another process may do something else; those of Secrets, without a [WarmStartKey]; those with
+// These watches are not kept: those with a [Query.Where], a [Query.Transform] or [WithTransform],
+// since a function of another process may do something else; those of Secrets, without a [WarmStartKey]; those with
 // an object that does not decode into its Go type, while there is one; those whose Go type loses
 // something when it is written as JSON and read again; custom kinds, where the server does not
 // publish their schemas in OpenAPI v3; and all of a client that was made of a dynamic.Interface,

@@ -61,8 +61,8 @@ var metadataType = reflect.TypeFor[metav1.Object]()
 
 func isMetadata(t reflect.Type) bool { return t == reflect.TypeFor[metav1.ObjectMeta]() }
 
-// pathsAt is what has to be held of a field. Of the metadata that is what functions look at. With the
-// creation time, a part of an object would look whole: see kates.Keep.
+// pathsAt is what has to be held of a field. Of the metadata that is what functions look at. With
+// the creation time, a part of an object would look whole: see kates.Keep.
 func pathsAt(path project.Path) []project.Path {
 	if len(path) == 1 && strings.EqualFold(path[0], "metadata") {
 		return allMetadata
@@ -93,8 +93,8 @@ func (r Reads) takesOtherThan(held reflect.Type) bool {
 	return slices.ContainsFunc(r.all, func(one read) bool { return one.takes != nil && bareType(one.takes) != held })
 }
 
-// held returns what a projection of objects of a type has to hold for a function; nil: the type is not
-// known. chosen is what the user has chosen.
+// held returns what a projection of objects of a type has to hold for a function; nil: the type is
+// not known. chosen is what the user has chosen.
 func (r Reads) held(typ reflect.Type, chosen *project.Keep) (paths []project.Path, err error) {
 	for _, one := range r.all {
 		for _, path := range one.paths {

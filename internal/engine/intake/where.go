@@ -11,8 +11,8 @@ import (
 var theWhere = "the Where function"
 
 // selected returns an object in the stream's form, made of o, if Where lets it in; nil if not. If
-// Where fails, it returns an object that says so. One that does not decode is judged by its metadata,
-// if Where reads nothing else and the metadata is known, and else it is in.
+// Where fails, it returns an object that says so. One that does not decode is judged by its
+// metadata, if Where reads nothing else and the metadata is known, and else it is in.
 func (s *Intake) selected(o, inForm object.Object) object.Object {
 	if s.Where == nil {
 		return inForm
