@@ -72,8 +72,8 @@ func TestG4G5OwnWritesThatWhereJudgesAreShownAtOnce(t *testing.T) {
 	})
 }
 
-// TestG7G8WhatOthersMoveInAndOutOfAWhereIsExact: where the function fails, that one object is invalid,
-// until its next version.
+// TestG7G8WhatOthersMoveInAndOutOfAWhereIsExact: where the function fails, that one object is
+// invalid, until its next version.
 func TestG7G8WhatOthersMoveInAndOutOfAWhereIsExact(t *testing.T) {
 	for way, config := range sim.Ways {
 		t.Run(way, func(t *testing.T) {
@@ -115,8 +115,8 @@ func TestG7G8WhatOthersMoveInAndOutOfAWhereIsExact(t *testing.T) {
 	}
 }
 
-// TestG6ASyncWaitsForNothingThatAWhereLeavesOut: the watch brings no bookmarks, so the store has to be
-// what a list has.
+// TestG6ASyncWaitsForNothingThatAWhereLeavesOut: the watch brings no bookmarks, so the store has
+// to be what a list has.
 func TestG6ASyncWaitsForNothingThatAWhereLeavesOut(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "in", "yes"))
@@ -154,8 +154,8 @@ func TestG1WhatLeavesAWhereDuringAStreamedListIsNotInIt(t *testing.T) {
 	})
 }
 
-// TestG4AStreamWithAWhereDoesNotSayThatAnObjectIsAbsent: nor does it serve others. Queries of the same
-// function share it.
+// TestG4AStreamWithAWhereDoesNotSayThatAnObjectIsAbsent: nor does it serve others. Queries of the
+// same function share it.
 func TestG4AStreamWithAWhereDoesNotSayThatAnObjectIsAbsent(t *testing.T) {
 	sim.Bubble(t, stream.Config{Share: true}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("x", "in", "no"))
@@ -207,6 +207,51 @@ func TestG8WhatDoesNotDecodeIsJudgedByAWhereOfMetadata(t *testing.T) {
 			assert.Equal(t, c.held, !listener(a, 0).Stage().LeavesOut(c.o), name)
 		})
 	}
+}
+
+// TestG6ASyncJudgesAsTheStreamDoes: whatever cannot be read, in whatever form.
+func TestG6ASyncJudgesAsTheStreamDoes(t *testing.T) {
+	short, err := object.Shorten(sim.Thing("x", "in", "no"), sim.Resource("as").Kind)
+	require.NoError(t, err)
+	unreadable := sim.Thing("x", "in", "no")
+	unreadable.Object["metadata"].(map[string]any)["generation"] = "none"
+	for _, form := range []object.Form{object.Whole, object.Metadata} {
+		for name, o := range map[string]object.Object{
+			"in": sim.Thing("x", "in", "yes"), "out": sim.Thing("x", "in", "no"), "it fails": sim.Thing("x", "in", "bad"), "metadata": short,
+			"undecodable": object.Undecoded(sim.Resource("as"), xKey, "u", "200", short, errors.New("no")),
+			"unknown":     object.Undecoded(sim.Resource("as"), xKey, "u", "200", nil, errors.New("no")), "unreadable": unreadable,
+		} {
+			sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *streamset.Set) {
+				q := where()
+				q.Form = form
+				a := watching(t, streams, collect.Options{}, q)
+				require.True(t, signalled(a))
+				st := listener(a, 0).Stage()
+				held := st.Prepared(o) != nil
+				assert.Equal(t, held, !st.LeavesOut(o), "%s: %s", form, name)
+			})
+		}
+	}
+}
+
+// TestG10AWhereGetsACopyOfTheAnswerToAnOwnWrite: other streams hold the answer itself.
+func TestG10AWhereGetsACopyOfTheAnswerToAnOwnWrite(t *testing.T) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
+		q := where()
+		q.Where = &object.Where{Do: func(o object.Object) (bool, error) {
+			o.SetLabels(map[string]string{"written": "here"}) // which is forbidden
+			return true, nil
+		}}
+		a, plain := watching(t, streams, collect.Options{}, q), watching(t, streams, collect.Options{}, sim.Query("A", "as"))
+		require.True(t, signalled(a))
+		require.True(t, signalled(plain))
+		s.Late(time.Hour)
+		sim.NewClient(s, streams).Put("as", sim.Thing("x", "in", "yes"), 0)
+		var snap one
+		update(t, plain, &snap)
+		require.Len(t, snap.A, 1)
+		assert.Equal(t, map[string]string{"in": "yes"}, snap.A[0].GetLabels())
+	})
 }
 
 // TestAWhereGetsAnObjectBeforeItsTransformAndInItsForm: labels are dropped, and it has read them.

@@ -292,6 +292,9 @@ func TestHomeControllersThatMakeNoSenseAreErrors(t *testing.T) {
 	fails("there are two of that name", err)
 	_, err = NewHomeController(f, home, "roots", call, kates.Query{Name: "Pods"})
 	fails("Pods", err)
+	some := kates.WhereOf(func(metav1.Object) (bool, error) { return true, nil })
+	_, err = NewHomeController(f, home, "roots", call, kates.Query{Name: "Services", Where: some})
+	fails("field Services: its Where would hide objects that a root owns from their removal", err)
 }
 
 // rootWants changes what the root wants in each cluster.

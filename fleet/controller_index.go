@@ -50,6 +50,9 @@ func (h *home) read(queries []kates.Query) error {
 		}
 		f := field{name: sf.Name, index: sf.Index, key: q.Key, owned: q.Key.IsZero()}
 		if f.owned {
+			if !q.Where.IsZero() {
+				return fmt.Errorf("field %s: its Where would hide objects that a root owns from their removal: choose in the reconcile", sf.Name)
+			}
 			f.key = kates.ByRemoteOwner("")
 			if q.LabelSelector != "" {
 				q.LabelSelector += ","
@@ -107,6 +110,9 @@ func (h *home) keysOf(i int, o kates.Object) (keys []string) {
 		return nil
 	}
 	keys, err := h.fields[i].key.Keys(o)
+	if err == nil && slices.Contains(keys, kates.EveryPartition) {
+		err = errors.New("its Key gives EveryPartition, and what belongs to every root is in no field of a home controller")
+	}
 	if err != nil {
 		h.fleet.log.Error(err, "an object belongs to no root", "query", h.fields[i].name, "object", o.GetNamespace()+"/"+o.GetName())
 		return nil

@@ -51,7 +51,7 @@ type Tuning struct {
 	// ShareWider lets a query read from a running watch of this client that has more objects. The
 	// query then needs no watch of its own: less memory, and fewer requests. The watch has all
 	// objects of the kind in the query's namespace, or in all namespaces; in the form that the
-	// query wants, or in any if the query wants metadata alone; and no transform. It has its first
+	// query wants, or in any if the query wants metadata alone; and neither Where nor Transform. It has its first
 	// list, and no error. The query narrows it by namespace, labels, metadata.name and
 	// metadata.namespace, which can be judged here, in AnyOf, too. Other fields need a watch of
 	// their own, and what [Query.Refs] names has watches of its own. One watch serves 64 such

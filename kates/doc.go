@@ -26,7 +26,7 @@
 //     [Client.ClusterUID] says which cluster it is. [Client.Close] ends everything.
 //   - Watch: [Watch] for a struct whose fields say the kinds, [Client.WatchStruct] for a type that
 //     is made at run time, [Client.Watch] for queries. [Query] selects and narrows: namespaces,
-//     selectors, [Query].Refs, [Query].Transform, [Query].Signal. A [WatchOption] sets the pace.
+//     selectors, [Query].Where, Refs, Transform and Signal. A [WatchOption] sets the pace.
 //     [Lookup] finds the objects that others refer to.
 //   - Run: [Run] calls a function with everything, [RunEach] with one snapshot for each key (a
 //     namespace, a tenant, a gateway: [Query].Key), and package controller reconciles the objects

@@ -45,8 +45,8 @@ func (c *Client) ReadyCheck(*http.Request) error { return health.Errors(c.core.R
 // HealthCheck says what hangs: what takes no time unless something is broken, and has taken longer
 // than [WithHangTimeout]. A restart may help then. These are
 //
-//   - a step of a stream: it takes in an event, or an object of a list, and runs Transform and
-//     Signal
+//   - a step of a stream: it takes in an event, or an object of a list, and runs Where,
+//     Transform and Signal
 //   - a reader's turn: Update, or the search for the next key, with predicates, Key, Refs and the
 //     function of [WithOnInvalid]
 //   - a method of an [Observer]

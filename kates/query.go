@@ -13,15 +13,16 @@ import (
 // # What its functions get
 //
 // [Where], [Key], [Signal] and [Transform] are made of a function of yours, by [WhereOf], [KeyOf],
-// [SignalOf] and [TransformOf], or are ready-made: [ByNamespace], [GenerationChanged], [DropManagedFields] and
-// others. The argument of your function says what it gets, whatever the watch holds: in a unit test
-// and in production it is the same. It is one of
+// [SignalOf] and [TransformOf], or are ready-made: [ByNamespace], [GenerationChanged],
+// [DropManagedFields] and others. The argument of your function says what it gets, whatever the
+// watch holds: in a unit test and in production it is the same. It is one of
 //
 //   - *corev1.Pod, or whatever the kind's Go type is,
-//   - a pointer to a struct of your own with the fields that the function reads (not for a Transform),
+//   - a pointer to a struct of your own with the fields that the function reads, but for a
+//     Transform,
 //   - *[Unstructured], or map[string]any,
-//   - metav1.Object, for the metadata alone. Every object has that. Where a watch holds some fields of
-//     its objects (a Projection, or a field of a struct of your own), it has labels, annotations,
+//   - metav1.Object, for the metadata alone. Every object has that. Where a watch holds some fields
+//     of its objects (a Projection, or a field of a struct of your own), it has labels, annotations,
 //     owner references, finalizers and the generation beside what is always held.
 //
 // If the watch holds another type, the object is converted for each call. An object that does not
@@ -38,12 +39,12 @@ type Query struct {
 	// namespace is. For a kind whose objects are in no namespace it is an error to name one, or to
 	// select some: at Watch, or in the query's status if the kind is installed later.
 	Namespace string
-	// Namespaces, if not nil, replaces Namespace by several namespaces. Each has a list and a watch of
-	// its own, so rights in each of them suffice. An empty list is no namespace. When a namespace is
-	// deleted while the watch is not connected, the client must get the namespace to know that
-	// its objects are gone. That needs a cluster role: a role within the namespace is deleted
-	// with it. Without that right the client sees only a refused list, and a refusal removes
-	// nothing.
+	// Namespaces, if not nil, replaces Namespace by several namespaces. Each has a list and a
+	// watch of its own, so rights in each of them suffice. An empty list is no namespace. When a
+	// namespace is deleted while the watch is not connected, the client must get the namespace to
+	// know that its objects are gone. That needs a cluster role: a role within the namespace is
+	// deleted with it. Without that right the client sees only a refused list, and a refusal
+	// removes nothing.
 	Namespaces []string
 	// NamespaceSelector narrows a query over all namespaces to those whose labels it selects:
 	// team=a. It needs the rights to watch the kind in all namespaces, and to watch namespaces. The
@@ -65,12 +66,12 @@ type Query struct {
 	// is set must select an object. One that selects everything, or nothing, is an error.
 	Labels labels.Selector
 	Fields fields.Selector
-	// AnyOf, if not nil, has alternatives: one of them must select an object, and so must the query's
-	// own selectors where they are set. A server cannot be asked for alternatives, so the client
-	// judges them: each object that comes, in each version. What no alternative selects is dropped
-	// at once: it is not held, not kept for a warm start, and not logged. But it is received. A
-	// query for the Secrets of a type or with a label (type=kubernetes.io/tls, or ca) receives all
-	// Secrets of its namespaces, and needs the rights to list and watch them.
+	// AnyOf, if not nil, has alternatives: one of them must select an object, and so must the
+	// query's own selectors where they are set. A server cannot be asked for alternatives, so the
+	// client judges them: each object that comes, in each version. What no alternative selects is
+	// dropped at once: it is not held, not kept for a warm start, and not logged. But it is
+	// received. A query for the Secrets of a type or with a label (type=kubernetes.io/tls, or ca)
+	// receives all Secrets of its namespaces, and needs the rights to list and watch them.
 	//
 	// The server selects by what all alternatives have in common, and by all values of a label of
 	// which each wants some: app=a and app=b is app in (a,b). Alternatives that require a name or a
@@ -97,22 +98,24 @@ type Query struct {
 	// client holds no more. A field of []*PartialObjectMetadata, or of another form with that
 	// type, implies it.
 	MetadataOnly bool
-	// Where, if any, narrows the query by a function of the program: one of [WhereOf]. It selects by
-	// what no selector can, such as a list inside of spec. Where the function fails, the object is
-	// left out as [Invalid] with that reason. Watch, WatchEach, Run, RunEach, controllers, fleets,
-	// NewLister, List and [Client.DeleteAll] judge by it, and so are own writes. List and DeleteAll
-	// return the reason as an error, and DeleteAll deletes nothing then.
+	// Where, if any, narrows the query by a function of the program: one of [WhereOf]. It selects
+	// by what no selector can, such as a list inside of spec. Where the function fails, the object
+	// is left out as [Invalid] with that reason. Watch, WatchEach, Run, RunEach, controllers,
+	// fleets, NewLister, List and [Client.DeleteAll] judge by it, and so are own writes. List and
+	// DeleteAll return the reason as an error, and DeleteAll deletes nothing then.
 	//
 	// The server cannot be asked: all objects that the selectors select are received. What Where
 	// leaves out is dropped at once. It is not held, not kept for a warm start, and not logged. An
-	// object that comes in or goes out is a create or a delete for the snapshot. A query with a Where
-	// has a watch of its own, shared with queries of the same Where. Its objects are not kept for a
-	// warm start.
+	// object that comes in or goes out is a create or a delete for the snapshot. A query with a
+	// Where has a watch of its own, shared with queries of the same Where. Its objects are not
+	// kept for a warm start.
 	//
-	// It is called once per version of an object, before Transform, and again with each list that
-	// repeats the version. It has to decide the same for the same object: what else it looks at is
-	// not watched. It must not write to the object, and runs like Transform. An object that does not
-	// decode is judged by a function on metadata; otherwise it is in, and Invalid.
+	// It is called for each version of an object, before Transform, and may be called again for
+	// the same version. It has to decide the same for the same object: what else it looks at is
+	// not watched. It must not write to the object, and runs like Transform. An object that does
+	// not decode is judged by a function on metadata; otherwise it is in, and Invalid. With a
+	// Projection, the function takes a metav1.Object or a struct of the program with the fields
+	// that it reads.
 	Where Where
 	// Transform, if any, changes each version of an object before anybody holds it: it drops what
 	// the program does not need. It runs once per version, and again with each list that repeats
@@ -149,11 +152,11 @@ type Query struct {
 	// without a Key all objects belong to every partition. See [ByNamespace], [ByName],
 	// [ByNamespacedName], [ByUID], [ByOwner], [ByLabel], [ByAnnotation], [ByField] and [KeyOf].
 	//
-	// It is called once per version of an object, with what the watch holds (after Transform), by one
-	// of the goroutines that take turns, and never by two at a time. It must not write to the
+	// It is called once per version of an object, with what the watch holds (after Transform), by
+	// one of the goroutines that take turns, and never by two at a time. It must not write to the
 	// object. The same object always has the same keys. If it panics, the object is left out as
-	// [Invalid] until its next version. Watch, Run, NewLister and List do not ask it, so that a list
-	// of queries can be for both Watch and WatchEach.
+	// [Invalid] until its next version. Watch, Run, NewLister and List do not ask it, so that a
+	// list of queries can be for both Watch and WatchEach.
 	Key Key
 	// Refs, if not nil, narrows the watch to the objects that objects of other queries name. Each
 	// is watched one by one, for as long as it is named. This needs the rights to get, list and

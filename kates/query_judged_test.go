@@ -46,8 +46,8 @@ func (d document) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// lamp is a program's type of a custom kind. It lacks a field, and writes others in another way than
-// the server has them.
+// lamp is a program's type of a custom kind. It lacks a field, and writes others in another way
+// than the server has them.
 type lamp struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

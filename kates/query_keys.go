@@ -15,14 +15,14 @@ import (
 // to few.
 const EveryPartition = query.EveryPartition
 
-// A Key gives the keys of the partitions that an object belongs to: see [Query]. [KeyOf] makes one of
-// a function. The zero value is none. Values compare: one value is one function.
+// A Key gives the keys of the partitions that an object belongs to: see [Query]. [KeyOf] makes one
+// of a function. The zero value is none. Values compare: one value is one function.
 type Key struct{ f *compile.Key }
 
-// Keys returns the keys of an object of any Go type as a watch takes them: in order, each once, and
-// no empty one. The zero Key gives [EveryPartition]. An error says that the Key was made of nothing,
-// or that the function panicked. A watch refuses the former, and leaves the object out as [Invalid]
-// for the latter.
+// Keys returns the keys of an object of any Go type as a watch takes them: in order, each once,
+// and no empty one. The zero Key gives [EveryPartition]. An error says that the Key was made of
+// nothing, or that the function panicked. A watch refuses the former, and leaves the object out as
+// [Invalid] for the latter.
 func (k Key) Keys(o Object) ([]string, error) { return k.f.Keys(o) }
 
 // IsZero reports whether it is none.
@@ -148,14 +148,15 @@ type Projection struct{ paths []string } // nil: all
 // name. For an untyped field nobody knows.
 //
 // These fields are always held: apiVersion, kind, and of the metadata name, namespace, uid,
-// resourceVersion, deletionTimestamp and generation. And a query holds what its selectors, its Key,
-// its Signal and its Transform say that they read: the labels for a label selector, a [Lookup], a
-// [Lister], [LabelsChanged] and [ByLabel], ownerReferences for [ByOwner] and for what a controller
-// owns, the field of [ByField], and so on. A function of your own that takes a pointer to a struct of
-// your own says by its fields what it reads. One that takes a metav1.Object reads the labels,
-// annotations, ownerReferences and finalizers. Any other function of yours, and those of Refs and
-// predicates, get the objects as they are held: name the fields that they read. Finalizers that
-// nobody reads are not held; [UnderFinalizer] and the like do not need them.
+// resourceVersion, deletionTimestamp and generation. And a query holds what its selectors, its
+// Key, its Signal and its Transform say that they read: the labels for a label selector, a
+// [Lookup], a [Lister], [LabelsChanged] and [ByLabel], ownerReferences for [ByOwner] and for what
+// a controller owns, the field of [ByField], and so on. A function of your own that takes a
+// pointer to a struct of your own says by its fields what it reads. One that takes a metav1.Object
+// reads the labels, annotations, ownerReferences and finalizers. A Where says what it reads. Any
+// other function of yours, and those of Refs and predicates, get the objects as they are held:
+// name the fields that they read. Finalizers that nobody reads are not held; [UnderFinalizer] and
+// the like do not need them.
 //
 // Such an object is no whole one. [Modify], [ModifyStatus], [Client.SetConditions],
 // [Client.AddFinalizer], [Client.ApplyOwned] and the like never take it for one: they start from

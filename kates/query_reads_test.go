@@ -43,8 +43,8 @@ type nodeOf struct {
 	Absent string
 }
 
-// TestAProjectionHoldsWhatAStructWithoutTagsReads: where the Go type of the kind says what its fields
-// are called. A field that the kind lacks is not there, and no mistake of the Projection.
+// TestAProjectionHoldsWhatAStructWithoutTagsReads: where the Go type of the kind says what its
+// fields are called. A field that the kind lacks is not there, and no mistake of the Projection.
 func TestAProjectionHoldsWhatAStructWithoutTagsReads(t *testing.T) {
 	key := kates.KeyOf(func(n *nodeOf) []string { return []string{n.Spec.NodeName} })
 	for name, c := range keepClients(t, fullPod("a", "n1")) {

@@ -7,9 +7,9 @@ import "github.com/kates-go/kates/internal/client/compile"
 // function.
 type Transform struct{ f *compile.Transform }
 
-// TransformOf returns a [Query.Transform] of a function that changes a T: a pointer to the kind's Go
-// type, *[Unstructured], map[string]any, or metav1.Object. If the watch holds another type, the object
-// is converted to a T and back.
+// TransformOf returns a [Query.Transform] of a function that changes a T: a pointer to the kind's
+// Go type, *[Unstructured], map[string]any, or metav1.Object. If the watch holds another type, the
+// object is converted to a T and back.
 //
 //	var slim = kates.TransformOf(func(s *corev1.Secret) error {
 //	    s.Data = nil
@@ -22,8 +22,8 @@ type Transform struct{ f *compile.Transform }
 func TransformOf[T any](f func(T) error) Transform { return Transform{compile.TransformOf(f)} }
 
 // Apply changes an object of any Go type, as a watch would. The zero Transform changes nothing. An
-// error says that the Transform was made of nothing, what the function returned, or that it panicked.
-// A watch refuses the first, and leaves the object out as [Invalid] for the others.
+// error says that the Transform was made of nothing, what the function returned, or that it
+// panicked. A watch refuses the first, and leaves the object out as [Invalid] for the others.
 func (t Transform) Apply(o Object) error { return t.f.Apply(o) }
 
 // IsZero reports whether it is none.
@@ -43,8 +43,8 @@ var DropManagedFields = Transform{compile.DropManagedFields()}
 func DropFields(paths ...string) Transform { return Transform{compile.DropFields(paths)} }
 
 // Transforms returns a [Query.Transform] that runs several in order, up to the first error. Zero
-// ones change nothing. Each call returns another Transform: keep it in a variable, because queries that share a watch need
-// the same one.
+// ones change nothing. Each call returns another Transform: keep it in a variable, because queries
+// that share a watch need the same one.
 func Transforms(all ...Transform) Transform {
 	made := make([]*compile.Transform, len(all))
 	for i, t := range all {

@@ -47,8 +47,8 @@ func podNames(pods []*kates.Pod) string {
 	return strings.Join(all, " ")
 }
 
-// TestG4G8AWhereChoosesByWhatNoSelectorCan: on a fake and on a server, whole, projected, and in a struct of
-// the program.
+// TestG4G8AWhereChoosesByWhatNoSelectorCan: on a fake and on a server, whole, projected, and in a
+// struct of the program.
 func TestG4G8AWhereChoosesByWhatNoSelectorCan(t *testing.T) {
 	type images struct {
 		Spec struct {
@@ -147,7 +147,8 @@ func TestAWhereNarrowsListsListersPartitionsAndRefs(t *testing.T) {
 	}
 }
 
-// TestDeleteAllDeletesWhatAWhereLetsInAndNothingIfItFails: nobody can say whether that object was meant.
+// TestDeleteAllDeletesWhatAWhereLetsInAndNothingIfItFails: nobody can say whether that object was
+// meant.
 func TestDeleteAllDeletesWhatAWhereLetsInAndNothingIfItFails(t *testing.T) {
 	c := katestest.NewClient(t, podOfImages("in", "x"), podOfImages("out", "y"), podOfImages("bad", "x", "y", "z"))
 	left := func() string {
@@ -163,6 +164,44 @@ func TestDeleteAllDeletesWhatAWhereLetsInAndNothingIfItFails(t *testing.T) {
 	q.FieldSelector = "metadata.name!=bad"
 	require.NoError(t, c.DeleteAll(t.Context(), q))
 	assert.Equal(t, "bad out", left())
+}
+
+func TestAWhereThatMayReadAnyFieldIsAnErrorWithAProjection(t *testing.T) {
+	type pods struct{ Pods []*kates.Pod }
+	_, err := kates.Watch[pods](t.Context(), katestest.NewClient(t), kates.Query{Name: "Pods", Where: runs("x"), Projection: kates.Keep("status.podIP")})
+	assert.ErrorContains(t, err, "its Where may read any field, and its Projection holds some")
+}
+
+// TestG8WhatAWhereRejectsIsInvalidInItsPartition: whatever form its objects have, and whoever
+// wrote it.
+func TestG8WhatAWhereRejectsIsInvalidInItsPartition(t *testing.T) {
+	type slim struct {
+		Spec struct {
+			Hostname string `json:"hostname"`
+		} `json:"spec"`
+	}
+	type slims struct {
+		Pods    []*slim `kates:"pods"`
+		Invalid []kates.Invalid
+	}
+	inBubble(t, "", func(t *testing.T) {
+		c := katestest.NewServer(t, katestest.WithObjects(fullPod("a", "n1"))).Client(t)
+		p, err := kates.WatchEach[slims](t.Context(), c, kates.Query{Name: "Pods", Key: kates.ByLabel("app"), Where: kates.WhereOf(func(s *slim) (bool, error) {
+			return true, errImages
+		})})
+		require.NoError(t, err)
+		defer p.Close()
+		for want := 1; want <= 2; want++ {
+			turn, err := p.Next(soon(t))
+			require.NoError(t, err)
+			assert.Equal(t, "web", turn.Key)
+			assert.Len(t, turn.Snapshot.Invalid, want)
+			turn.Done(nil)
+			if want == 1 {
+				require.NoError(t, c.Create(t.Context(), fullPod("own", "n1"), nil))
+			}
+		}
+	})
 }
 
 func TestAWhereOfAnotherKindIsAnError(t *testing.T) {

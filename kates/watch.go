@@ -55,7 +55,7 @@ type watching struct {
 type Invalid struct {
 	// Query to which the object would belong.
 	Query string
-	// Object as the watch holds it. If a transform failed, or if it does not decode straight from
+	// Object as the watch holds it. If a Where or a Transform failed, or if it does not decode straight from
 	// the wire (see [Tuning].UntypedStreams), it has only kind, namespace, name, UID and resource
 	// version. Read-only.
 	Object *Unstructured

@@ -40,6 +40,13 @@ func Shorten(o Object, kind schema.GroupVersionKind) (*metav1.PartialObjectMetad
 		if err := asjson.Decode(content, short); err != nil {
 			return nil, fmt.Errorf("read the metadata: %w", err)
 		}
+	case *Projected:
+		h := o.Head()
+		short.ObjectMeta = metav1.ObjectMeta{
+			Name: h.Name, Namespace: h.Namespace, UID: h.UID, ResourceVersion: h.Version, Labels: h.Labels, Generation: h.More.Generation,
+			CreationTimestamp: o.GetCreationTimestamp(), DeletionTimestamp: h.Deleted,
+			Annotations: h.More.Annotations, OwnerReferences: h.More.Owners, Finalizers: h.More.Finalizers,
+		}
 	default:
 		m, ok := sharedMetadata(o)
 		if !ok {

@@ -193,8 +193,8 @@ type Stream struct {
 	// Events that the watch has brought, and bookmarks.
 	Events    uint64 `json:"events"`
 	Bookmarks uint64 `json:"bookmarks"`
-	// Undecodable are the objects of lists and events that did not decode, or whose transform
-	// failed.
+	// Undecodable are the objects of lists and events that did not decode, or whose Where or
+	// Transform failed.
 	Undecodable uint64 `json:"undecodable"`
 	// Lists and Watches that were begun, by reason. Reasons that never occurred are missing.
 	Lists   map[ListReason]uint64  `json:"lists"`

@@ -8,8 +8,8 @@
 //	a struct type ─▶ fields.go, roles.go ─▶ Wanted ─▶ compile.go ─▶ query.Query
 //
 // What a stream holds of each object is in form.go, what the server is asked in server.go, and the
-// functions of users in functions.go, where.go, keys.go, signals.go and transforms.go. Each says what
-// it reads: see [Reads].
+// functions of users in functions.go, where.go, keys.go, signals.go and transforms.go. Each says
+// what it reads: see [Reads].
 //
 // The package starts no stream. It asks the server what a kind is, and which fields the server
 // selects by: when the engine resolves a query, and where the kinds of two queries have to agree.

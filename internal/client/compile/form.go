@@ -145,6 +145,9 @@ func (c *Compiler) form(w *Wanted) (objects.Form, error) {
 	}
 	typ, typed := wire.TypeOf(c.Scheme, w.GVK)
 	paths = append(paths, w.selected()...)
+	if w.Where != nil && w.Where.readsAny() {
+		return "", errors.New("its Where may read any field, and its Projection holds some: have it take a metav1.Object, or a struct with the fields that it reads")
+	}
 	for _, f := range w.all() {
 		read, err := f.reads.held(typ, chosen)
 		if err != nil {

@@ -80,6 +80,11 @@ func (r Reads) onlyMetadata() bool {
 	return !slices.ContainsFunc(r.all, func(one read) bool { return one.takes != nil || slices.ContainsFunc(one.paths, isBeside) })
 }
 
+// readsAny reports whether a function may read any field.
+func (r Reads) readsAny() bool {
+	return slices.ContainsFunc(r.all, func(one read) bool { return one.any })
+}
+
 // isBeside reports whether a path leads elsewhere than to metadata.
 func isBeside(path project.Path) bool {
 	return len(path) > 0 && !slices.ContainsFunc([]string{"metadata", "apiVersion", "kind"}, func(name string) bool {

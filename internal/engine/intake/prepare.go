@@ -7,10 +7,10 @@ import (
 	"github.com/kates-go/kates/internal/object"
 )
 
-// Private returns an object that the caller and other streams share, or a copy where the stream
-// would write to it.
+// Private returns an object that the caller and other streams share, or a copy where a function
+// of the stream's may write to it.
 func (s *Intake) Private(o object.Object) object.Object {
-	if s.Transform != nil && s.base != object.Metadata && object.Fault(o) == nil {
+	if (s.Transform != nil || s.Where != nil) && s.base != object.Metadata && object.Fault(o) == nil {
 		return o.DeepCopyObject().(object.Object)
 	}
 	return o
@@ -32,26 +32,16 @@ func (s *Intake) TransformNew(o, before object.Object) object.Object {
 
 // transformNew is [Intake.TransformNew] for objects without stamps.
 func (s *Intake) transformNew(o, before object.Object) object.Object {
-	if object.Fault(o) != nil {
-		return s.selected(o, o)
+	made := s.judged(o)
+	if made == nil || object.Fault(made) != nil {
+		return made
+	}
+	s.compact(made, before)
+	if s.Transform == nil {
+		return made
 	}
 	id := object.IDOf(o, s.Resource)
-	inForm := o
-	if s.Transform != nil || !s.inFormAlready(o) {
-		var err error
-		if inForm, err = s.inForm(o); err != nil {
-			metadata, _ := object.Shorten(o, s.Resource.Kind) // nil if that fails, too
-			return s.selected(o, object.Reject(id, metadata, err))
-		}
-	}
-	if inForm = s.selected(o, inForm); inForm == nil || object.Fault(inForm) != nil {
-		return inForm
-	}
-	o = inForm
-	s.compact(o, before)
-	if s.Transform == nil {
-		return o
-	}
+	o = made
 	s.Step.Do(&theTransform)
 	err := transformed(s.Transform, o)
 	s.Step.Do(nil)

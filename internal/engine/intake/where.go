@@ -10,6 +10,31 @@ import (
 // theWhere is what a stream's step runs meanwhile.
 var theWhere = "the Where function"
 
+// judged returns an object in the stream's form, or what says that it cannot be brought into that;
+// nil if Where leaves it out.
+func (s *Intake) judged(o object.Object) object.Object {
+	made := o
+	if object.Fault(o) == nil && (s.Transform != nil || !s.inFormAlready(o)) {
+		var err error
+		if made, err = s.inForm(o); err != nil {
+			made = s.reject(o, err)
+		}
+	}
+	return s.selected(o, made)
+}
+
+// reject returns an object that says why another one cannot be held. It has the metadata, if they
+// can be read.
+func (s *Intake) reject(o object.Object, why error) object.Object {
+	metadata, _ := object.Shorten(o, s.Resource.Kind)
+	return object.Reject(object.IDOf(o, s.Resource), metadata, why)
+}
+
+// LeavesOut reports whether Where leaves out an object that the selectors select.
+func (s *Intake) LeavesOut(o object.Object) bool {
+	return s.Where != nil && s.judged(object.Bare(o)) == nil
+}
+
 // selected returns an object in the stream's form, made of o, if Where lets it in; nil if not. If
 // Where fails, it returns an object that says so. One that does not decode is judged by its
 // metadata, if Where reads nothing else and the metadata is known, and else it is in.
@@ -34,19 +59,9 @@ func (s *Intake) selected(o, inForm object.Object) object.Object {
 	case err != nil && object.Fault(inForm) != nil:
 		return inForm
 	case err != nil:
-		metadata, _ := object.Shorten(o, s.Resource.Kind) // nil if that fails, too
-		return object.Reject(object.IDOf(o, s.Resource), metadata, fmt.Errorf("where: %w", err))
+		return s.reject(o, fmt.Errorf("where: %w", err))
 	case !in:
 		return nil
 	}
 	return inForm
-}
-
-// LeavesOut reports whether Where leaves out an object that the selectors select.
-func (s *Intake) LeavesOut(o object.Object) bool {
-	if s.Where == nil {
-		return false
-	}
-	inForm, err := s.inForm(object.Bare(o))
-	return err == nil && s.selected(o, inForm) == nil
 }

@@ -1,8 +1,8 @@
 // Package refs runs queries with Refs: of such a query only those objects are watched that objects
 // of other queries name.
 //
-// Start at [Prepare], which makes the queries of a reader. [Open] makes one more, and [Succeed] gives
-// it the place of another one.
+// Start at [Prepare], which makes the queries of a reader. [Open] makes one more, and [Succeed]
+// gives it the place of another one.
 //
 //	streams ──▶ source ──names──▶ followed ──▶ a stream for each name
 //	              │

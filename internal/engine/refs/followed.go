@@ -22,7 +22,8 @@ const Patience = 10 * time.Second
 // manyRefs is the number of references from which a log entry says that each costs a watch.
 const manyRefs = 1000
 
-// followed is a query with Refs: its objects are followed by name. It has one stream for each named object.
+// followed is a query with Refs: its objects are followed by name. It has one stream for each
+// named object.
 type followed struct {
 	host  query.Host
 	from  []*reading // of the queries whose objects name these

@@ -58,6 +58,9 @@ func (s Staging) Put(o object.Object, newHistory bool) (object.Object, error) {
 // Matches reports whether an object that the server sends is in the stream's query.
 func (s Staging) Matches(o object.Object) bool { return s.l.stream.Matches(o) }
 
+// Prepared returns what the stream would hold of an object; nil: nothing.
+func (s Staging) Prepared(o object.Object) object.Object { return s.l.stream.TransformNew(o, nil) }
+
 // LeavesOut reports whether Where leaves out an object that the selectors select.
 func (s Staging) LeavesOut(o object.Object) bool { return s.l.stream.LeavesOut(o) }
 
