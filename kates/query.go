@@ -98,11 +98,12 @@ type Query struct {
 	// client holds no more. A field of []*PartialObjectMetadata, or of another form with that
 	// type, implies it.
 	MetadataOnly bool
-	// Where, if any, narrows the query by a function of the program: one of [WhereOf]. It selects
-	// by what no selector can, such as a list inside of spec. Where the function fails, the object
-	// is left out as [Invalid] with that reason. Watch, WatchEach, Run, RunEach, controllers,
-	// fleets, NewLister, List and [Client.DeleteAll] judge by it, and so are own writes. List and
-	// DeleteAll return the reason as an error, and DeleteAll deletes nothing then.
+	// Where, if any, narrows the query by a function of the program: see [WhereOf]. The function
+	// selects by what no selector can, such as a list inside of spec. If the function fails for an
+	// object, the object is left out as [Invalid] with that reason. Every watch applies Where, in
+	// Run, controllers and fleets too, and so do NewLister, List and [Client.DeleteAll]. Own writes
+	// are judged at once. List and DeleteAll return the reason as an error, and DeleteAll deletes
+	// nothing then.
 	//
 	// The server cannot be asked: all objects that the selectors select are received. What Where
 	// leaves out is dropped at once. It is not held, not kept for a warm start, and not logged. An
@@ -120,15 +121,14 @@ type Query struct {
 	// Transform, if any, changes each version of an object before anybody holds it: it drops what
 	// the program does not need. It runs once per version, and again with each list that repeats
 	// the version, to see whether the object looks otherwise now. So it must make the same of the
-	// same object. See [DropManagedFields], [DropFields] and
-	// [Transforms]. [WithTransform] sets one for all queries that have none. The query selects
-	// objects before the transform.
+	// same object. See [DropManagedFields], [DropFields] and [Transforms]. [WithTransform] sets one
+	// for all queries that have none. The query selects objects before the transform.
 	//
-	// Nobody else has the object yet. It must not
-	// change kind, namespace, name, UID and resource version, and must not keep the object. It
-	// runs without locks, possibly in several goroutines at once. One of them is the goroutine
-	// that watches, so it has to be quick. If it returns an error or panics, that one object is
-	// left out as [Invalid] until its next version.
+	// Nobody else has the object yet. Transform must not change kind, namespace, name, UID and
+	// resource version, and must not keep the object. It runs without locks, possibly in several
+	// goroutines at once. One of them is the goroutine that watches, so Transform has to be quick.
+	// If it returns an error or panics, that one object is left out as [Invalid] until its next
+	// version.
 	//
 	// Equal queries share a watch only if their transforms are one value: keep what DropFields or
 	// TransformOf returns in a variable. List ignores it.
