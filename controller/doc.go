@@ -89,20 +89,21 @@
 // may be gone at once (see [kates.UnderFinalizer]); it departs with the finalizer.
 //
 // A root without finalizers that does not exist any more is reconciled with the last object that
-// was known. Info.Departed says whether it was deleted, or has left the query, by a label that
-// has changed, and still exists (the server is asked, where the root's query has selectors,
-// a Where or Refs). That is repeated until the reconcile returns neither an error, other than a permanent
-// one, nor RequeueAfter. Then the key is forgotten, whatever objects are left that the root
-// owned: the garbage collector removes those. If another root has the name by then, it is
-// reconciled next, never before. A reconciler whose struct has no field of type Info never sees a
-// root that does not exist: the key is forgotten at once.
+// was known. Info.Departed says whether it was deleted, or has left the query, by a label that has
+// changed, and still exists (the server is asked, where the root's query has selectors, a Where or
+// Refs). That is repeated until the reconcile returns neither an error, other than a permanent
+// one, nor RequeueAfter. Then the key is forgotten, whatever objects are left that the root owned:
+// the garbage collector removes those. If another root has the name by then, it is reconciled
+// next, never before. A reconciler whose struct has no field of type Info never sees a root that
+// does not exist: the key is forgotten at once.
 //
 // A key without a root is not reconciled: that of an object that outlived its owner, or that names
 // a root which does not exist yet. A root that does not decode has not departed: its key fails
 // with a permanent error until it is mended. If it is another one than the root that was known by
 // the name, that one has departed, and its departure is reconciled first. A root that has never
 // decoded may have no key yet (where its type is decoded straight from the wire, or its query's
-// Where or Transform has failed): Status counts it as invalid, and [kates.WithOnInvalid] reports it.
+// Where or Transform has failed): Status counts it as invalid, and [kates.WithOnInvalid] reports
+// it.
 //
 // # Several replicas
 //

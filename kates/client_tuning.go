@@ -19,7 +19,8 @@ type Tuning struct {
 	// and the watch is opened again. This bounds how long a half-open connection, or a cluster
 	// that was restored from a backup, stays unnoticed. Default: 130 s.
 	IdleTimeout time.Duration
-	// KindPoll is how often the client looks for an optional kind that is not served. Default: 2 s.
+	// KindPoll is how often the client looks for an optional kind that is not served. Default: 2
+	// s.
 	KindPoll time.Duration
 	// PendingWrites is how many own writes are held for a stream that does not show them yet. Past
 	// the limit the stream lists again. Default: 10,000.
@@ -29,14 +30,14 @@ type Tuning struct {
 	// PageSize is the number of objects in a page, of lists that come in pages. Default: 500.
 	PageSize int64
 	// MaxObjectBytes bounds the memory that one object may take while it is read: an object of a
-	// list, or an event of a watch, as it comes over the wire, and decompressed. A larger one is an
-	// error of its query; what is shown stays. A server stores objects of a few megabytes at most,
-	// and their JSON may be several times as long. It also bounds every other answer that is read
-	// as a whole: an object that is read or written, or an error. All answers of discovery together
-	// may have a quarter of MaxObjectBytes, but at least 1 MiB. Of that, discovery may have one
-	// group or version for each KiB, and one resource for each 128 bytes. The server's version may
-	// have a quarter of MaxObjectBytes, and so may each OpenAPI document. A page of a list may have
-	// as many bytes as PageSize objects, or 500 if those are more. Default: 64 MiB.
+	// list, or an event of a watch, as it comes over the wire, and decompressed. A larger one is
+	// an error of its query; what is shown stays. A server stores objects of a few megabytes at
+	// most, and their JSON may be several times as long. It also bounds every other answer that is
+	// read as a whole: an object that is read or written, or an error. All answers of discovery
+	// together may have a quarter of MaxObjectBytes, but at least 1 MiB. Of that, discovery may
+	// have one group or version for each KiB, and one resource for each 128 bytes. The server's
+	// version may have a quarter of MaxObjectBytes, and so may each OpenAPI document. A page of a
+	// list may have as many bytes as PageSize objects, or 500 if those are more. Default: 64 MiB.
 	MaxObjectBytes int64
 	// CompressedLists lets the server compress large answers, above all lists, as it does for
 	// client-go's clients that do not stream their lists. An answer has a few times fewer bytes. A
@@ -51,11 +52,11 @@ type Tuning struct {
 	// ShareWider lets a query read from a running watch of this client that has more objects. The
 	// query then needs no watch of its own: less memory, and fewer requests. The watch has all
 	// objects of the kind in the query's namespace, or in all namespaces; in the form that the
-	// query wants, or in any if the query wants metadata alone; and neither Where nor Transform. It has its first
-	// list, and no error. The query narrows it by namespace, labels, metadata.name and
-	// metadata.namespace, which can be judged here, in AnyOf, too. Other fields need a watch of
-	// their own, and what [Query.Refs] names has watches of its own. One watch serves 64 such
-	// queries at most; each namespace of [Query.Namespaces] counts as one.
+	// query wants, or in any if the query wants metadata alone; and neither Where nor Transform.
+	// It has its first list, and no error. The query narrows it by namespace, labels,
+	// metadata.name and metadata.namespace, which can be judged here, in AnyOf, too. Other fields
+	// need a watch of their own, and what [Query.Refs] names has watches of its own. One watch
+	// serves 64 such queries at most; each namespace of [Query.Namespaces] counts as one.
 	//
 	// The watch goes on as long as one of these queries runs, with everything that it holds, and
 	// an error of it is one of theirs. Start the widest watches first: a running query keeps the

@@ -12,10 +12,10 @@ import (
 
 // WarmStore keeps the files of [WithWarmStart] by their names: small letters, digits, a minus and
 // a dot. [WarmStartDir] is one in a folder. Several goroutines may use a store at once, and so may
-// several clients: their names differ unless they reach the same cluster in the same way, under one
-// name ([WithWarmStart]). A client never asks for a name to be removed: a store may forget what was
-// not saved for a week. Without a [WarmStartKey], who can write to a store decides what clients
-// show at first.
+// several clients: their names differ unless they reach the same cluster in the same way, under
+// one name ([WithWarmStart]). A client never asks for a name to be removed: a store may forget
+// what was not saved for a week. Without a [WarmStartKey], who can write to a store decides what
+// clients show at first.
 type WarmStore interface {
 	// Load opens what was saved last under a name. If there is nothing, the error is
 	// fs.ErrNotExist, or wraps it. The caller closes what it has opened.
@@ -70,8 +70,8 @@ func WarmStartWait(d time.Duration) WarmStartSetting {
 }
 
 // WarmStartMaxBytes bounds each file. A larger one is neither written nor read: the watch starts
-// with a list. Unpacked it has at most 16 times as many bytes, at most 64 for each byte of the file
-// (and a MiB), and no object of more than [Tuning].MaxObjectBytes. Default 1 GiB. It must be
+// with a list. Unpacked it has at most 16 times as many bytes, at most 64 for each byte of the
+// file (and a MiB), and no object of more than [Tuning].MaxObjectBytes. Default 1 GiB. It must be
 // positive.
 func WarmStartMaxBytes(n int64) WarmStartSetting {
 	return func(s *warmSettings) {
@@ -84,9 +84,9 @@ func WarmStartMaxBytes(n int64) WarmStartSetting {
 // WarmStartKey encrypts all files, and keeps Secrets, too, which are not kept otherwise. The key
 // has 32 random bytes (AES-256-GCM). The caller keeps it elsewhere than the files, and gives the
 // next process the same one. With another key, or none, nothing can be read, and watches start
-// with lists. Files of each name and connection have a key of their own, which is derived from this
-// one: those of one cluster say nothing to another. Not encrypted are the names and the sizes of
-// the files, and in each file the kind, the selectors, and the names, UIDs and versions of six
+// with lists. Files of each name and connection have a key of their own, which is derived from
+// this one: those of one cluster say nothing to another. Not encrypted are the names and the sizes
+// of the files, and in each file the kind, the selectors, and the names, UIDs and versions of six
 // objects at most. The slice is copied.
 func WarmStartKey(key []byte) WarmStartSetting {
 	return func(s *warmSettings) {
@@ -122,11 +122,12 @@ func WarmStartKey(key []byte) WarmStartSetting {
 // what is certain there.
 //
 // These watches are not kept: those with a [Query.Where], a [Query.Transform] or [WithTransform],
-// since a function of another process may do something else; those of Secrets, without a [WarmStartKey]; those with
-// an object that does not decode into its Go type, while there is one; those whose Go type loses
-// something when it is written as JSON and read again; custom kinds, where the server does not
-// publish their schemas in OpenAPI v3; and all of a client that was made of a dynamic.Interface,
-// or that may not get the namespace kube-system, whose UID says which cluster it is.
+// since a function of another process may do something else; those of Secrets, without a
+// [WarmStartKey]; those with an object that does not decode into its Go type, while there is one;
+// those whose Go type loses something when it is written as JSON and read again; custom kinds,
+// where the server does not publish their schemas in OpenAPI v3; and all of a client that was made
+// of a dynamic.Interface, or that may not get the namespace kube-system, whose UID says which
+// cluster it is.
 //
 // It costs no memory but a set of keys of what has changed since the last full file; that is
 // written anew when an eighth of all objects has changed. Nothing is held up while files are

@@ -15,12 +15,12 @@ import "unsafe"
 // are the same pointer.
 type Transform struct{ Do func(Object) error }
 
-// Where decides whether an object is in a stream's query, as a selector does. It gets each version of
-// an object in the form in which the stream holds it, before its Transform, and again with each list
-// that repeats the version. So it has to decide the same for the same object. It does not write to
-// the object, and runs like a Transform. Where it returns an error or panics, that one object is left
-// out as invalid. What it leaves out is not held. Two Wheres are the same function if they are the
-// same pointer.
+// Where decides whether an object is in a stream's query, as a selector does. It gets each version
+// of an object in the form in which the stream holds it, before its Transform, and again with each
+// list that repeats the version. So it has to decide the same for the same object. It does not
+// write to the object, and runs like a Transform. Where it returns an error or panics, that one
+// object is left out as invalid. What it leaves out is not held. Two Wheres are the same function
+// if they are the same pointer.
 type Where struct {
 	Do func(Object) (in bool, err error)
 	// OfMetadata: it reads nothing but metadata. So it decides on an object that does not decode,
@@ -41,8 +41,8 @@ type Signal func(old, current Object) bool
 // FuncID tells function values apart. The zero FuncID is that of nil.
 type FuncID struct{ value unsafe.Pointer }
 
-// FuncIDOf returns the same FuncID for two values if they have the same code and, for closures, the
-// same variables. Package reflect gives the code alone. The pointer keeps the closure in memory, so
-// no other closure gets its address. Nothing is read through it. (Unsafe: no other way leads to the
-// variables of a closure.)
+// FuncIDOf returns the same FuncID for two values if they have the same code and, for closures,
+// the same variables. Package reflect gives the code alone. The pointer keeps the closure in
+// memory, so no other closure gets its address. Nothing is read through it. (Unsafe: no other way
+// leads to the variables of a closure.)
 func FuncIDOf[F any](f F) FuncID { return FuncID{*(*unsafe.Pointer)(unsafe.Pointer(&f))} }

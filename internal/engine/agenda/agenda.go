@@ -229,7 +229,7 @@ func (a *Agenda) Pending() bool {
 // there is none. It returns since when the key was ready.
 func (a *Agenda) Next() (e *Entry, since time.Time) {
 	a.endRests()
-	if e = a.queue.take(); e == nil {
+	if e = a.queue.removeNext(); e == nil {
 		return nil, time.Time{}
 	}
 	a.active.push(e)

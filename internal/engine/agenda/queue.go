@@ -34,8 +34,8 @@ func (q *queue) next() *Entry {
 	return q.own.first
 }
 
-// take removes the next key.
-func (q *queue) take() *Entry {
+// removeNext removes the next key, and returns it.
+func (q *queue) removeNext() *Entry {
 	e := q.next()
 	if e == nil {
 		return nil

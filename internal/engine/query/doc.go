@@ -2,14 +2,14 @@
 // the changes to one reader, batch by batch.
 //
 // Start at [Query], which says which objects are wanted, and at [Running], a query that runs.
-// [FindKind] finds its kind, and [New] makes one. [Host] is what runs them: package collect. A query
-// decides neither when a reader hears of changes nor what a snapshot looks like.
+// [FindKind] finds its kind, and [New] makes one. [Host] is what runs them: package collect. A
+// query decides neither when a reader hears of changes nor what a snapshot looks like.
 //
 //	streams ──dirty keys──▶ Running ──Take──▶ the reader's tables
 //
 // The Running of this package runs on streams over namespaces and names, one or several. No two of
-// them have one object: see boxes.go. Package refs has those of queries whose objects are named, or
-// name others.
+// them have one object: see boxes.go. Package refs has those of queries whose objects are named,
+// or name others.
 //
 // # The life of a query
 //
@@ -45,6 +45,6 @@
 //
 // [CanFollow] says whether a query can take the place of another one. The collector says when: it
 // switches queries that were replaced together in one take. The two switches are not one: nobody
-// above a query hears that its kind is served in another way, and a query without a reader switches
-// by itself.
+// above a query hears that its kind is served in another way, and a query without a reader
+// switches by itself.
 package query

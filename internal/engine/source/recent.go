@@ -79,7 +79,7 @@ func (r *recentEvents) read(ctx context.Context, w *Watch) (sound bool) {
 			if !open {
 				return true
 			}
-			if !r.take(e) {
+			if !r.addEvent(e) {
 				return false
 			}
 		}
@@ -87,10 +87,10 @@ func (r *recentEvents) read(ctx context.Context, w *Watch) (sound bool) {
 	return true
 }
 
-// take takes in an event. It returns false if the event makes no sense. A bookmark may repeat an
+// addEvent takes in an event. It returns false if the event makes no sense. A bookmark may repeat an
 // old version. An event that is no newer than the one before does not say when its object was
 // deleted (rule 10).
-func (r *recentEvents) take(raw watch.Event) (sound bool) {
+func (r *recentEvents) addEvent(raw watch.Event) (sound bool) {
 	e, err := Check(raw)
 	if err != nil || !coherence.Comparable(e.RV) {
 		return false

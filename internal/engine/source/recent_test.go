@@ -32,7 +32,7 @@ func TestG2RecentEventsAreCompleteWithTheNewestVersionANewerEventOrABookmark(t *
 		t.Run(name, func(t *testing.T) {
 			r, sound := recentEvents{Recent: Recent{RV: "15", LastRV: "10"}}, true
 			for _, e := range c.events {
-				sound = r.take(watch.Event{Type: e.is, Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ResourceVersion: e.rv}}})
+				sound = r.addEvent(watch.Event{Type: e.is, Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ResourceVersion: e.rv}}})
 			}
 			assert.Equal(t, c.sound, sound)
 			assert.Equal(t, c.complete, r.complete)

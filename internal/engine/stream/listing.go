@@ -185,9 +185,9 @@ func (l *listing) compare() {
 // that, beside the one before. The objects of both are the same pointers: so a change of the share
 // takes no memory for what stays, and nobody who has an object gets another one in its place.
 
-// objectFor returns what the stream is to hold of an item, nil if it is left out: the object that the stream of another
-// share holds, where that has the version and the content, and else a new one. held is what this
-// stream has of another version.
+// objectFor returns what the stream is to hold of an item, nil if it is left out: the object that
+// the stream of another share holds, where that has the version and the content, and else a new
+// one. held is what this stream has of another version.
 func (l *listing) objectFor(o, held object.Object) object.Object {
 	if !l.asked.Doubted {
 		for _, st := range l.others {

@@ -185,7 +185,8 @@ func (s *Stream) unversioned(what, rv string) error {
 }
 
 // Prepare makes of an object from the server what the stream holds: in the stream's form, and
-// transformed; nil if Where leaves the object out. Nobody else has the object. Called without locks.
+// transformed; nil if Where leaves the object out. Nobody else has the object. Called without
+// locks.
 func (s *Stream) Prepare(o object.Object) object.Object {
 	if s.Where == nil && s.Transform == nil && s.Key.Form == object.Whole {
 		return o

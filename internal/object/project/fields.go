@@ -171,15 +171,15 @@ func speaks(t reflect.Type) bool {
 	return p.Implements(marshals) || p.Implements(unmarshals) || p.Implements(texts) || p.Implements(writesText)
 }
 
-// Paths returns the paths of the fields that a struct has, down to what is no struct, or is a leaf.
-// They lead through lists into the elements. A field without a JSON tag has its Go name there: see
-// [Resolve].
+// Paths returns the paths of the fields that a struct has, down to what is no struct, or is a
+// leaf. They lead through lists into the elements. A field without a JSON tag has its Go name
+// there: see [Resolve].
 func Paths(t reflect.Type, leaf func(reflect.Type) bool) []Path {
 	return pathsIn(t, nil, nil, leaf)
 }
 
-// pathsIn returns the paths in a type at a path. above are the types that it is in: of one that has
-// itself in it, the inner one is held whole.
+// pathsIn returns the paths in a type at a path. above are the types that it is in: of one that
+// has itself in it, the inner one is held whole.
 func pathsIn(t reflect.Type, at Path, above []reflect.Type, leaf func(reflect.Type) bool) (all []Path) {
 	for (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && at != nil) && !speaks(t) && !slices.Contains(above, t) {
 		above, t = append(slices.Clip(above), t), t.Elem()
@@ -197,8 +197,8 @@ func pathsIn(t reflect.Type, at Path, above []reflect.Type, leaf func(reflect.Ty
 	return all
 }
 
-// Resolve returns a path as a type has it, where the letter case may differ. ok is false if the type
-// certainly has no such field.
+// Resolve returns a path as a type has it, where the letter case may differ. ok is false if the
+// type certainly has no such field.
 func Resolve(t reflect.Type, path Path) (as Path, ok bool) {
 	as = slices.Clone(path)
 	for i, name := range path {
