@@ -98,8 +98,14 @@ func TestG7WhatOthersMoveBetweenAlternativesIsOneUpdate(t *testing.T) {
 
 // A streamed list brings the next version of an object, too: with that it may leave the query.
 func TestG1WhatLeavesAllAlternativesDuringAStreamedListIsNotInIt(t *testing.T) {
+	leavesDuringAList(t, either("l", "r"), "l", "n")
+}
+
+// leavesDuringAList has an object leave a query during a streamed list: the value yes of the label
+// in selects it, and that of the label out does not.
+func leavesDuringAList(t *testing.T, q query.Query, in, out string) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *streamset.Set) {
-		a := watching(t, streams, collect.Options{}, either("l", "r"))
+		a := watching(t, streams, collect.Options{}, q)
 		require.True(t, signalled(a))
 		w := watch.NewFakeWithChanSize(4, false)
 		of := func(name, rv string, kv ...string) *unstructured.Unstructured {
@@ -108,9 +114,9 @@ func TestG1WhatLeavesAllAlternativesDuringAStreamedListIsNotInIt(t *testing.T) {
 			o.SetResourceVersion(rv)
 			return o
 		}
-		w.Add(of("x", "101", "l", "yes"))
-		w.Add(of("y", "102", "r", "yes"))
-		w.Modify(of("x", "103", "n", "yes"))
+		w.Add(of("x", "101", in, "yes"))
+		w.Add(of("y", "102", in, "yes"))
+		w.Modify(of("x", "103", out, "yes"))
 		end := of("", "103")
 		end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 		w.Action(watch.Bookmark, end)

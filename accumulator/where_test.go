@@ -11,10 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/intake"
@@ -131,27 +128,7 @@ func TestG6ASyncWaitsForNothingThatAWhereLeavesOut(t *testing.T) {
 }
 
 func TestG1WhatLeavesAWhereDuringAStreamedListIsNotInIt(t *testing.T) {
-	sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *streamset.Set) {
-		a := watching(t, streams, collect.Options{}, where())
-		require.True(t, signalled(a))
-		w := watch.NewFakeWithChanSize(4, false)
-		of := func(name, rv string, kv ...string) *unstructured.Unstructured {
-			o := sim.Thing(name, kv...)
-			o.SetUID(types.UID(name))
-			o.SetResourceVersion(rv)
-			return o
-		}
-		w.Add(of("x", "101", "in", "yes"))
-		w.Add(of("y", "102", "in", "yes"))
-		w.Modify(of("x", "103", "in", "no"))
-		end := of("", "103")
-		end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
-		w.Action(watch.Bookmark, end)
-		list, err := listener(a, 0).Stage().Initial(t.Context(), w)
-		require.NoError(t, err)
-		assert.Len(t, list, 1)
-		assert.NotContains(t, list, xKey)
-	})
+	leavesDuringAList(t, where(), "in", "out")
 }
 
 // TestG4AStreamWithAWhereDoesNotSayThatAnObjectIsAbsent: nor does it serve others. Queries of the
