@@ -140,8 +140,7 @@ func (m moving) stored(o *kates.Unstructured) *kates.Unstructured {
 func (m moving) redefine(from, to definedKind, cut bool, names ...string) {
 	m.Helper()
 	if cut {
-		m.faults.On(things).Status(http.StatusServiceUnavailable, "", 0)
-		m.faults.Now(things).Cut(0)
+		m.cut()
 		synctest.Wait()
 	}
 	m.undefine(from)
@@ -149,6 +148,13 @@ func (m moving) redefine(from, to definedKind, cut bool, names ...string) {
 	if cut {
 		m.faults.Heal()
 	}
+}
+
+// cut ends the watches. The server refuses the next ones.
+func (m moving) cut() {
+	synctest.Wait() // the watches are open
+	m.faults.On(things).Status(http.StatusServiceUnavailable, "", 0)
+	m.faults.Now(things).Cut(0)
 }
 
 // apply changes what is shown by deltas.
@@ -255,8 +261,7 @@ func TestG7G8WhatIsShownStaysUntilTheKindsNewWatchIsComplete(t *testing.T) {
 			var deltas []*kates.Delta
 			_, err = acc.UpdateWithDeltas(m.Context(), &snap, &deltas)
 			require.NoError(m, err)
-			m.faults.On(things).Status(http.StatusServiceUnavailable, "", 0)
-			m.faults.Now(things).Cut(0)
+			m.cut()
 			m.undefine(c[0])
 			m.define(c[1], "after")
 			m.server.Compact()

@@ -40,6 +40,7 @@ func TestNothingIsSkippedWhileAnotherWatchShowsANewerVersion(t *testing.T) {
 		meta, err := kates.Watch[heads](t.Context(), c)
 		require.NoError(t, err)
 		<-meta.Changed()
+		synctest.Wait() // the watches are open
 
 		late := faults.Now(katestest.Match{Verb: "watch", Resource: "configmaps", Namespace: "default"}).Delay(time.Hour)
 		defer late.Stop()

@@ -82,6 +82,8 @@ func TestThePicturesOfTheDocumentationCanBeTaken(t *testing.T) {
 // halfOpen has the watch of deployments bring nothing any more, and the program write one.
 func (p *program) halfOpen(t *testing.T) {
 	t.Helper()
-	p.faults.Now(katestest.Match{Verb: "watch", Resource: "deployments.apps"}).Stall(0)
+	watches := katestest.Match{Verb: "watch", Resource: "deployments.apps"}
+	require.NoError(t, p.faults.Wait(t.Context(), func() bool { return len(p.faults.Open(watches)) > 0 }))
+	p.faults.Now(watches).Stall(0)
 	require.NoError(t, p.client.Update(t.Context(), deployment("cart", 5), nil))
 }

@@ -84,7 +84,8 @@ func (f *Faults) On(m Match) *Trigger {
 
 // Now returns a trigger for the open answers that match, the oldest first: watches, and lists
 // that are being read. Bytes are counted from the position that the client has reached. A fault
-// that acts before there is an answer does nothing here.
+// that acts before there is an answer does nothing here. A request whose answer is not open yet is
+// not hit: wait for Open before. A snapshot may be complete before its watches are open.
 func (f *Faults) Now(m Match) *Trigger {
 	return &Trigger{faults: f, match: m, probability: 1, now: true}
 }

@@ -134,6 +134,7 @@ func TestWhatAClientDoesIsMeasured(t *testing.T) {
 		assert.Positive(t, w.value("kates_requests_total", "resource=configmaps.v1", "code=200"))
 
 		// an own write that no watch shows
+		synctest.Wait() // the watch is open
 		stall := w.faults.Now(katestest.Match{Verb: "watch", Resource: "configmaps"}).Stall(0)
 		require.NoError(t, w.client.Create(t.Context(), configMap("default", "c"), nil))
 		time.Sleep(20 * time.Millisecond)
