@@ -168,7 +168,7 @@ func TestG8WhatDoesNotDecodeIsJudgedByItsMetadata(t *testing.T) {
 			return m
 		}
 		bad := func(m *metav1.PartialObjectMetadata) object.Object {
-			return object.Undecoded(sim.Resource("as"), xKey, "u", "200", m, errors.New("no"))
+			return object.Undecoded(sim.Resource("as"), xKey, "u", "200", m, object.Original{}, errors.New("no"))
 		}
 		assert.True(t, st.Matches(bad(short("l", "yes"))))
 		assert.False(t, st.Matches(bad(short("n", "yes"))))

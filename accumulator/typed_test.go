@@ -84,7 +84,7 @@ func (s typedSim) decode(u *unstructured.Unstructured) object.Object {
 	o, err := s.Typed(u)
 	if err != nil {
 		metadata, _ := object.Shorten(u, u.GroupVersionKind())
-		return object.Undecoded(sim.Resource("as"), object.KeyOf(u), u.GetUID(), u.GetResourceVersion(), metadata, err)
+		return object.Undecoded(sim.Resource("as"), object.KeyOf(u), u.GetUID(), u.GetResourceVersion(), metadata, object.Original{}, err)
 	}
 	return o
 }

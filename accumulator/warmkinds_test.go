@@ -103,7 +103,7 @@ func (u unpacking) Unpack(raw []byte) (object.Object, error) {
 	o, err := u.Packer.Unpack(raw)
 	if err == nil && o.GetName() == "b" {
 		key := object.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
-		o = object.Undecoded(u.resource, key, o.GetUID(), o.GetResourceVersion(), nil, errors.New("not of this type"))
+		o = object.Undecoded(u.resource, key, o.GetUID(), o.GetResourceVersion(), nil, object.Original{}, errors.New("not of this type"))
 	}
 	return o, err
 }

@@ -162,7 +162,7 @@ func TestG8WhatDoesNotDecodeIsJudgedByAWhereOfMetadata(t *testing.T) {
 		return m
 	}
 	bad := func(m *metav1.PartialObjectMetadata) object.Object {
-		return object.Undecoded(sim.Resource("as"), xKey, "u", "200", m, errors.New("no"))
+		return object.Undecoded(sim.Resource("as"), xKey, "u", "200", m, object.Original{}, errors.New("no"))
 	}
 	for name, c := range map[string]struct {
 		where *object.Where
@@ -195,8 +195,8 @@ func TestG6ASyncJudgesAsTheStreamDoes(t *testing.T) {
 	for _, form := range []object.Form{object.Whole, object.Metadata} {
 		for name, o := range map[string]object.Object{
 			"in": sim.Thing("x", "in", "yes"), "out": sim.Thing("x", "in", "no"), "it fails": sim.Thing("x", "in", "bad"), "metadata": short,
-			"undecodable": object.Undecoded(sim.Resource("as"), xKey, "u", "200", short, errors.New("no")),
-			"unknown":     object.Undecoded(sim.Resource("as"), xKey, "u", "200", nil, errors.New("no")), "unreadable": unreadable,
+			"undecodable": object.Undecoded(sim.Resource("as"), xKey, "u", "200", short, object.Original{}, errors.New("no")),
+			"unknown":     object.Undecoded(sim.Resource("as"), xKey, "u", "200", nil, object.Original{}, errors.New("no")), "unreadable": unreadable,
 		} {
 			sim.Bubble(t, stream.Config{}, func(t *testing.T, _ *sim.Server, streams *streamset.Set) {
 				q := where()

@@ -37,7 +37,8 @@ type Tuning struct {
 	// together may have a quarter of MaxObjectBytes, but at least 1 MiB. Of that, discovery may
 	// have one group or version for each KiB, and one resource for each 128 bytes. The server's
 	// version may have a quarter of MaxObjectBytes, and so may each OpenAPI document. A page of a
-	// list may have as many bytes as PageSize objects, or 500 if those are more. Default: 64 MiB.
+	// list may have as many bytes as PageSize objects, or 500 if those are more. All objects that
+	// are held whole because they are [Invalid] may have MaxObjectBytes together. Default: 64 MiB.
 	MaxObjectBytes int64
 	// CompressedLists lets the server compress large answers, above all lists, as it does for
 	// client-go's clients that do not stream their lists. An answer has a few times fewer bytes. A
@@ -97,6 +98,7 @@ func (t Tuning) applyToClient(s *settings) {
 	set(&s.streams.PendingMax, t.PendingWrites)
 	set(&s.streams.PageSize, t.PageSize)
 	set(&s.maxObjectBytes, t.MaxObjectBytes)
+	set(&s.streams.OriginalsMax, t.MaxObjectBytes)
 	set(&s.compressed, t.CompressedLists)
 	set(&s.untyped, t.UntypedStreams)
 	set(&s.streams.Share, t.ShareWider)

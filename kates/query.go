@@ -152,11 +152,12 @@ type Query struct {
 	// without a Key all objects belong to every partition. See [ByNamespace], [ByName],
 	// [ByNamespacedName], [ByUID], [ByOwner], [ByLabel], [ByAnnotation], [ByField] and [KeyOf].
 	//
-	// It is called once per version of an object, with what the watch holds (after Transform), by
-	// one of the goroutines that take turns, and never by two at a time. It must not write to the
-	// object. The same object always has the same keys. If it panics, the object is left out as
-	// [Invalid] until its next version. Watch, Run, NewLister and List do not ask it, so that a
-	// list of queries can be for both Watch and WatchEach.
+	// It is called for each version of an object, with what the watch holds (after Transform). It
+	// may be called again for the same version: where the watch holds some fields alone, an object
+	// is judged when it is received, while all of it is known. It must not write to the object, and
+	// runs like Transform. The same object always has the same keys. If it panics, the object is
+	// left out as [Invalid] until its next version. Watch, Run, NewLister and List do not ask it,
+	// so that a list of queries can be for both Watch and WatchEach.
 	Key Key
 	// Refs, if not nil, narrows the watch to the objects that objects of other queries name. Each
 	// is watched one by one, for as long as it is named. This needs the rights to get, list and
@@ -225,4 +226,11 @@ func wantedOf(queries []Query) []compile.Wanted {
 func (c *Client) compiler() *compile.Compiler {
 	w := c.watch.get()
 	return &compile.Compiler{Core: &c.core.Core, Untyped: c.core.Untyped, Transform: w.transform.f, Wrong: w.wrong}
+}
+
+// keyed returns the compiler for readers that ask the Keys of queries.
+func (c *Client) keyed() *compile.Compiler {
+	compiler := c.compiler()
+	compiler.Keyed = true
+	return compiler
 }

@@ -20,7 +20,7 @@ func TestAFunctionOnMetadataHasTheGenerationBesideAStruct(t *testing.T) {
 	type pods struct {
 		Pods []*hosted `kates:"pods"`
 	}
-	seen := make(chan metav1.Object, 1)
+	seen := make(chan metav1.Object, 10)
 	p, err := kates.WatchEach[pods](t.Context(), c, kates.Query{Name: "Pods", Key: kates.KeyOf(func(o metav1.Object) []string {
 		seen <- o
 		return []string{"all"}

@@ -26,7 +26,7 @@ func planController(c *Client, name string, t, special reflect.Type, options []R
 	}
 	at := c.With(settings.watch...)
 	of := &turns.Controller{
-		Compiler: at.compiler(), Type: t, Queries: wantedOf(settings.queries),
+		Compiler: at.keyed(), Type: t, Queries: wantedOf(settings.queries),
 		Reports: append(slices.Clone(reports), compile.Report{Type: special, What: "of type " + special.String()}),
 	}
 	fields, root, err := of.Check()

@@ -163,13 +163,14 @@ func watchEach[S any](ctx context.Context, c *Client, queries []Query, o partiti
 	if c == nil {
 		return nil, fmt.Errorf("watch each %s: %w", objects.TypeName(t), errNoClient)
 	}
-	fields, err := c.compiler().Fields(ctx, compile.Struct{Reports: reports}, t, wantedOf(queries))
+	compiler := c.keyed()
+	fields, err := compiler.Fields(ctx, compile.Struct{Reports: reports}, t, wantedOf(queries))
 	if err == nil {
 		err = compile.CheckStruct(t, fields.Wanted)
 	}
 	var compiled []query.Query
 	if err == nil {
-		compiled, err = c.compiler().All(fields.Wanted)
+		compiled, err = compiler.All(fields.Wanted)
 	}
 	if err != nil {
 		return nil, reach.First(fmt.Errorf("watch each %s: %w", objects.TypeName(t), err))
@@ -261,7 +262,7 @@ func (p *partitioned) TriggerAll() { p.turns.TriggerAll() }
 // on. All new queries are in the same turns, as soon as each has its first list; a key whose
 // snapshot changes by that has a turn. Errors are those of [Snapshots.Add].
 func (p *Partitions[S]) Add(ctx context.Context, queries ...Query) error {
-	return p.client.change(ctx, "add", reflect.TypeFor[S](), queries, p.turns.Add)
+	return changeQueries(ctx, p.client.keyed(), "add", reflect.TypeFor[S](), queries, p.turns.Add)
 }
 
 // Replace replaces the queries of these names while keys are handed out: by other namespaces,
@@ -270,7 +271,7 @@ func (p *Partitions[S]) Add(ctx context.Context, queries ...Query) error {
 // on with the old ones. A key whose objects change by that has a turn, also if it comes or goes.
 // See [Accumulator.Replace].
 func (p *Partitions[S]) Replace(ctx context.Context, queries ...Query) error {
-	return p.client.change(ctx, "replace", reflect.TypeFor[S](), queries, p.turns.Replace)
+	return changeQueries(ctx, p.client.keyed(), "replace", reflect.TypeFor[S](), queries, p.turns.Replace)
 }
 
 // Remove ends the queries of these names while keys are handed out. Their fields are nil from then

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kates-go/kates/accumulator"
 	"github.com/kates-go/kates/internal/base/plain"
@@ -55,12 +54,19 @@ type watching struct {
 type Invalid struct {
 	// Query to which the object would belong.
 	Query string
-	// Object as the watch holds it. If a Where or a Transform failed, or if it does not decode straight from
-	// the wire (see [Tuning].UntypedStreams), it has only kind, namespace, name, UID and resource
-	// version. Read-only.
+	// Object is the object as the server has it, with its status and its generation, whatever the
+	// field's type holds of it. No request is sent for it. Read-only. There are four exceptions:
+	//   - What the predicate of a FilteredUpdate rejects is as the query holds it.
+	//   - Of a query for metadata alone, the object is its metadata, and of an API type whose Key
+	//     fails, it is what that type has of it. The managedFields may be left out.
+	//   - All such objects of a client have at most [Tuning].MaxObjectBytes together, as they came
+	//     over the wire. Of one for which there is no room left, the object is the metadata, until
+	//     its next version.
+	//   - If not even its bytes make sense, or if several objects share its name, it is kind,
+	//     namespace, name, UID and resource version, or its metadata where that is known.
 	Object *Unstructured
-	// Err says why: the object does not decode into the field's type, or a function of the query
-	// panicked.
+	// Err says why: the object does not decode into the field's type, a Where or a predicate says
+	// so, or a function of the query panicked or failed.
 	Err error
 }
 
@@ -137,16 +143,16 @@ var reports = []compile.Report{
 	{Type: reflect.TypeFor[[]Invalid](), What: "for invalid objects"},
 }
 
-// change compiles queries that come while a watch runs, of a struct type if there is one, and does
+// changeQueries compiles queries that come while a watch runs, of a struct type if there is one, and does
 // something with them.
-func (c *Client) change(
-	ctx context.Context, what string, t reflect.Type, queries []Query, do func(context.Context, ...query.Query) error,
+func changeQueries(
+	ctx context.Context, c *compile.Compiler, what string, t reflect.Type, queries []Query, do func(context.Context, ...query.Query) error,
 ) (err error) {
 	var compiled []query.Query
 	if t == nil {
-		compiled, err = c.compiler().All(wantedOf(queries))
+		compiled, err = c.All(wantedOf(queries))
 	} else {
-		compiled, err = c.compiler().AtRunTime(ctx, compile.Struct{Reports: reports}, t, wantedOf(queries))
+		compiled, err = c.AtRunTime(ctx, compile.Struct{Reports: reports}, t, wantedOf(queries))
 	}
 	if err == nil {
 		err = do(ctx, compiled...)
@@ -294,9 +300,9 @@ func (a *Accumulator) Replace(ctx context.Context, queries ...Query) error {
 	return a.change(ctx, "replace", queries, a.acc.Replace)
 }
 
-// change compiles queries that come at run time, and does something with them.
+// changeQueries compiles queries that come at run time, and does something with them.
 func (w *watching) change(ctx context.Context, what string, queries []Query, do func(context.Context, ...query.Query) error) error {
-	return w.client.change(ctx, what, w.typ, queries, do)
+	return changeQueries(ctx, w.client.compiler(), what, w.typ, queries, do)
 }
 
 // Ready returns nil once the first snapshot is complete, and from then on always: an outage of
@@ -319,18 +325,9 @@ func invalidsOf(all []tables.Invalid) (invalid []Invalid) {
 }
 
 func invalidOf(i tables.Invalid) Invalid {
-	u, ok := i.Object.(*unstructured.Unstructured)
-	if !ok && objects.Fault(i.Object) == nil {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(i.Object)
-		u, ok = &Unstructured{Object: content}, err == nil
-	}
-	if !ok {
-		u = &Unstructured{}
-		u.SetGroupVersionKind(i.Object.GetObjectKind().GroupVersionKind())
-		u.SetNamespace(i.Object.GetNamespace())
-		u.SetName(i.Object.GetName())
-		u.SetUID(i.Object.GetUID())
-		u.SetResourceVersion(i.Object.GetResourceVersion())
+	u, whole := i.Object.(*unstructured.Unstructured)
+	if !whole {
+		u = objects.LeftOut(i.Object)
 	}
 	return Invalid{Query: i.Query, Object: u, Err: withPanic(i.Err)}
 }

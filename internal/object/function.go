@@ -28,6 +28,11 @@ type Where struct {
 	OfMetadata bool
 }
 
+// Valid says why an object that a stream holds in part cannot be shown, nil if it can. A reader finds
+// out by itself, but too late: the original is gone. It runs like a Where, after the Transform. Its
+// values are comparable, and equal ones are the same function.
+type Valid interface{ Check(Object) error }
+
 // Signal decides whether a change of an object is worth a signal. old is nil for an object that is
 // new, and current for one that is gone. For an object that was replaced by another of its name it
 // is called twice, gone and new. A change that is not worth a signal is in the next snapshot, and

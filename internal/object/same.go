@@ -7,7 +7,7 @@ func Alike(a, b Object) bool {
 	rb, right := b.(*rejected)
 	if left && right {
 		return ra.text == rb.text && SameContent(&ra.PartialObjectMetadata, &rb.PartialObjectMetadata) &&
-			SameContent(ra.metadata, rb.metadata)
+			SameContent(ra.metadata, rb.metadata) && sameOriginal(ra.original, rb.original)
 	}
 	return left == right && SameContent(a, b)
 }

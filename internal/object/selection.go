@@ -106,6 +106,7 @@ type Spec struct {
 	Where     *Where // decides as well; nil: everything is in
 	Form      Form
 	Transform *Transform
+	Valid     Valid // judges what is held; nil: everything is valid
 }
 
 // OnlyName is the only name that is selected; "" for all.

@@ -28,10 +28,14 @@ func (s *Stamped) DeepCopyObject() runtime.Object {
 	return &Stamped{s.Object.DeepCopyObject().(Object), s.uid, s.version}
 }
 
-// Bare returns an object without its stamp. Most have none. It is nil for nil.
+// Bare returns an object without its stamp, and without its original. Most have neither. It is nil
+// for nil.
 func Bare(o Object) Object {
-	if s, stamped := o.(*Stamped); stamped {
-		return s.Object
+	switch o := o.(type) {
+	case *Stamped:
+		return o.Object
+	case *Received:
+		return o.Object
 	}
 	return o
 }

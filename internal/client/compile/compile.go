@@ -22,6 +22,8 @@ type Compiler struct {
 	*core.Core
 	// Untyped: no stream has Go types.
 	Untyped bool
+	// Keyed: the readers ask the Keys of queries.
+	Keyed bool
 	// Transform is for queries without one.
 	Transform *Transform
 	// Wrong is what is wrong with a watch option. No watch starts then.
@@ -92,6 +94,13 @@ func (c *Compiler) one(w Wanted) (q query.Query, err error) {
 	w.functionsOf(&q)
 	if q.Form, err = c.form(&w); err != nil {
 		return q, err
+	}
+	v := c.validity(&w, q.Form)
+	if q.Signal != nil {
+		q.Signal = v.orInvalid(q.Signal)
+	}
+	if partial := q.Form.Projects() || q.Form.Kept() != nil; partial && v != (validity{}) {
+		q.Valid = v
 	}
 	own, err := w.selectors()
 	if err != nil {

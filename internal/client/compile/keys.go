@@ -22,6 +22,7 @@ import (
 type Key struct {
 	Of func(objects.Object) []string
 	Reads
+	sure bool // it never panics
 	// by is what the keys are, if replicas can share objects by that.
 	by shardrange.Field
 }
@@ -49,7 +50,7 @@ func (k *Key) Keys(o objects.Object) (keys []string, err error) {
 	case k.err != nil:
 		return nil, k.err
 	}
-	err = guard.Named("the Key function panicked", func() error {
+	err = guard.Named(query.KeyPanicked, func() error {
 		keys = slices.Clone(k.Of(o))
 		return nil
 	})
@@ -61,9 +62,10 @@ func (k *Key) Keys(o objects.Object) (keys []string, err error) {
 	return keys, err
 }
 
-// keyBy makes a Key of a function that reads some fields beside what is always held.
+// keyBy makes a Key of a function of this library that never panics, and reads some fields beside
+// what is always held.
 func keyBy(of func(objects.Object) []string, reads ...project.Path) *Key {
-	return &Key{Of: of, Reads: reading(reads...)}
+	return &Key{Of: of, Reads: reading(reads...), sure: true}
 }
 
 // ByNamespace makes a Key of an object's namespace.
@@ -166,13 +168,15 @@ func ByField(path string) *Key {
 	if names == nil {
 		return &Key{Reads: Reads{err: fmt.Errorf("key by field %q: not a path", path)}}
 	}
-	return keyBy(func(o objects.Object) []string {
+	k := keyBy(func(o objects.Object) []string {
 		keys, err := jsonform.FieldValues(o, names)
 		if err != nil {
 			panic(fmt.Errorf("key by field %q: %w", path, err))
 		}
 		return keys
 	}, names)
+	k.sure = false
+	return k
 }
 
 // OneKey returns one key, or none if it is empty.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -28,21 +29,22 @@ import (
 // protobuf and the items of most lists lack, before they are published. It is safe for concurrent
 // use.
 type decoder struct {
-	resource objects.Resource
-	typ      reflect.Type // a struct
-	keep     bool         // managedFields stay
-	proto    bool         // protobuf is taken, too
-	only     *only        // the fields that are decoded; nil: all
-	strings  *intern.Table
-	as       *projector // some fields are wanted; nil: all
-	applied  *Applied   // takes what the dropped managedFields say; may be nil
+	resource  objects.Resource
+	typ       reflect.Type // a struct
+	originals originals
+	keep      bool  // managedFields stay
+	proto     bool  // protobuf is taken, too
+	only      *only // the fields that are decoded; nil: all
+	strings   *intern.Table
+	as        *projector // some fields are wanted; nil: all
+	applied   *Applied   // takes what the dropped managedFields say; may be nil
 	// parts decodes protobuf where nobody writes to the objects: they share memory as soon as they
 	// are decoded. Nil where somebody may.
 	parts *parts.Table
 }
 
 func newDecoder(r objects.Resource, typ reflect.Type, keep bool) *decoder {
-	d := &decoder{resource: r, typ: typ, keep: keep, strings: new(intern.Table)}
+	d := &decoder{resource: r, typ: typ, originals: originals{kind: r.Kind, typ: typ}, keep: keep, strings: new(intern.Table)}
 	d.proto = reflect.PointerTo(typ).Implements(reflect.TypeFor[protobuf]()) && !nests(typ)
 	return d
 }
@@ -100,7 +102,10 @@ func (d *decoder) whole(raw []byte, e frames.Encoding) (_ objects.Object, silent
 		}
 		return d.intern(d.finish(o)), silent, nil
 	}
-	o, err := undecoded(d.resource, raw, e, d, cmp.Or(err, errNoMetadata))
+	if !d.keep && e == frames.Protobuf && d.only == nil {
+		raw = kept // what was dropped, was dropped from these bytes
+	}
+	o, err := undecoded(d.resource, raw, e, d, d.originals, cmp.Or(err, errNoMetadata))
 	return o, false, err
 }
 
@@ -127,9 +132,10 @@ func damaged(r objects.Resource, raw []byte, e frames.Encoding, err error) error
 var errNoMetadata = errors.New("its metadata does not decode")
 
 // undecoded stands for an object that does not decode. The decoder reads its metadata, if there is
-// one. An object without a name is an error.
+// one. The object is kept whole, if its bytes decode otherwise. An object without a name is an
+// error.
 func undecoded(
-	r objects.Resource, raw []byte, e frames.Encoding, d *decoder, err error,
+	r objects.Resource, raw []byte, e frames.Encoding, d *decoder, w originals, err error,
 ) (objects.Object, error) {
 	id := frames.IdentityOf(raw, e)
 	if id.Name == "" {
@@ -142,7 +148,11 @@ func undecoded(
 		into, metadata = reflect.PointerTo(d.typ), d.metadata(raw, e)
 	}
 	err = tables.NotDecoded(r.Kind.Kind, key, into, err)
-	return objects.Undecoded(r, key, types.UID(id.UID), id.Version, metadata, err), nil
+	original := w.of(bytes.Clone(raw), e)
+	if original.Object() == nil {
+		original = objects.Original{}
+	}
+	return objects.Undecoded(r, key, types.UID(id.UID), id.Version, metadata, original, err), nil
 }
 
 // metadata decodes the metadata of an object of which the rest does not decode; nil if that does

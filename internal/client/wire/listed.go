@@ -113,7 +113,7 @@ func (s *restSource) readList(
 ) (metav1.ListMeta, frames.Encoding, error) {
 	defer func() { _ = body.Close() }() // its error says nothing about what was read
 	l := &listing{lists: s.lists}
-	all := newItems(s.helpers, d, func(o objects.Object, silent bool) error {
+	all := newItems(s.helpers, s.originals.ofItem(d), func(o objects.Object, silent bool) error {
 		l.items++
 		if silent {
 			l.silent++

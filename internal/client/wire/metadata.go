@@ -133,7 +133,7 @@ func (s *metadataSource) decode(raw []byte, e frames.Encoding) (objects.Object, 
 		return nil, false, damaged(s.rest.resource, raw, e, err)
 	}
 	if err != nil || o.Name == "" {
-		o, err := undecoded(s.rest.resource, raw, e, nil, cmp.Or(err, errNoMetadata))
+		o, err := undecoded(s.rest.resource, raw, e, nil, s.rest.originals, cmp.Or(err, errNoMetadata))
 		return o, false, err
 	}
 	silent := o.GroupVersionKind().Empty()

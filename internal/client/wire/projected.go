@@ -55,6 +55,7 @@ func newProjecting(r objects.Resource, p objects.Projection, scheme *runtime.Sch
 	if !ok || !newDecoder(r, typ, true).proto {
 		return d
 	}
+	d.originals.typ = typ
 	plan, err := project.For(p.Into, typ)
 	if err != nil || !plan.Direct() {
 		return d // JSON has it, whatever it is
@@ -102,7 +103,7 @@ func (p *projector) item(d *decoder, raw []byte, e frames.Encoding) (_ objects.O
 		return nil, false, &kindError{what: anObject, got: kind, want: d.resource.Kind}
 	}
 	if err != nil || h.Metadata.Name == "" {
-		o, err := undecoded(d.resource, raw, e, d, cmp.Or(err, errNoMetadata))
+		o, err := undecoded(d.resource, raw, e, d, d.originals, cmp.Or(err, errNoMetadata))
 		return o, false, err
 	}
 	return p.object(h.Metadata, value.Interface()), silent, nil

@@ -35,6 +35,7 @@ type restSource struct {
 	helpers        *ordered.Pool // nil: none
 	only           *only
 	trees          *tree.Table
+	originals      originals
 	shared         bool // equal parts of objects are the same maps and slices
 	source.Untyped
 }
@@ -98,7 +99,7 @@ func (s *restSource) decode(raw []byte, e frames.Encoding) (objects.Object, bool
 		return nil, false, damaged(s.resource, raw, e, err)
 	}
 	if err != nil || u.GetName() == "" {
-		o, err := undecoded(s.resource, raw, e, nil, cmp.Or(err, errNoMetadata))
+		o, err := undecoded(s.resource, raw, e, nil, s.originals, cmp.Or(err, errNoMetadata))
 		return o, false, err
 	}
 	silent := u.Object["kind"] == nil && u.Object["apiVersion"] == nil

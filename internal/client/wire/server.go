@@ -51,16 +51,19 @@ func (s *Server) Source(r objects.Resource, namespace string, form objects.Form)
 	whole := &restSource{
 		client: s.Plain, resource: r, namespace: namespace, form: form,
 		maxObjectBytes: s.MaxObjectBytes, lists: newLists(r.Kind), helpers: s.Helpers,
-		only: onlyOf(form, nil), trees: new(tree.Table),
+		only: onlyOf(form, nil), trees: new(tree.Table), originals: originals{kind: r.Kind},
 	}
 	short := &restSource{
 		client: s.Metadata, resource: r, namespace: namespace,
 		maxObjectBytes: s.MaxObjectBytes, lists: newLists(shortKind), helpers: s.Helpers,
+		originals: originals{kind: r.Kind, typ: reflect.TypeFor[metav1.PartialObjectMetadata]()},
 	}
 	if p, ok := form.Projection(); ok {
 		rest := *whole
 		rest.client = s.Metadata
-		return &typedSource{rest: &rest, decoder: newProjecting(r, p, s.Scheme), streamed: s.StreamTyped}
+		d := newProjecting(r, p, s.Scheme)
+		rest.originals = d.originals
+		return &typedSource{rest: &rest, decoder: d, streamed: s.StreamTyped}
 	}
 	switch base, _ := form.Parts(); base {
 	case objects.Metadata:
@@ -70,6 +73,7 @@ func (s *Server) Source(r objects.Resource, namespace string, form objects.Form)
 			rest := *whole
 			rest.client = s.Metadata
 			d := newDecoder(r, typ, s.ManagedFields)
+			rest.originals = d.originals
 			if d.only = onlyOf(form, typ); d.only == nil && !d.keep {
 				d.applied = s.Applied
 			}

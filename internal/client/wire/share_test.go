@@ -146,7 +146,7 @@ func TestAnObjectTakesNothingFromWhatIsOfAnotherType(t *testing.T) {
 	of := func(o objects.Object) objects.Object { o.SetGenerateName(long()); return o }
 	before := of(&corev1.Pod{})
 	for _, other := range []objects.Object{
-		nil, of(&corev1.ConfigMap{}), objects.Undecoded(d.resource, objects.Key{Name: "x"}, "uid", "1", nil, errors.New("bad")), before,
+		nil, of(&corev1.ConfigMap{}), objects.Undecoded(d.resource, objects.Key{Name: "x"}, "uid", "1", nil, objects.Original{}, errors.New("bad")), before,
 	} {
 		for _, o := range []objects.Object{of(&corev1.Pod{}), of(&corev1.Secret{})} {
 			d.Compact(o, other, true)

@@ -37,7 +37,7 @@ type reading struct {
 // read ends the watch with an error event, whose object is a [source.Unreadable].
 func (s *restSource) read(body io.ReadCloser, decode objectDecoder) watch.Interface {
 	r := &reading{result: make(chan watch.Event), done: make(chan struct{})}
-	r.backlog = newBacklog(s.helpers, decode.event, r.hand)
+	r.backlog = newBacklog(s.helpers, s.originals.ofEvent(decode).event, r.hand)
 	r.events = frames.Watch(&caughtUp{body, r.backlog.flush}, s.maxObjectBytes)
 	r.stop = sync.OnceFunc(func() {
 		close(r.done)

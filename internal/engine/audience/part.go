@@ -83,7 +83,7 @@ func (p *Part) shorten(o object.Object) object.Object {
 	}
 	short, err := object.Shorten(o, p.kind)
 	if err != nil {
-		return object.Reject(object.IDAs(o, p.kind), nil, err)
+		return object.Reject(object.IDAs(o, p.kind), nil, object.Original{}, err)
 	}
 	return short
 }

@@ -26,8 +26,7 @@ func (s *Intake) Checked(item runtime.Object) (object.Object, error) {
 		return nil, source.Garbled{Cause: err}
 	}
 	if err := unsayable(o); err != nil && object.Fault(o) == nil {
-		metadata, _ := object.Shorten(o, s.Resource.Kind) // nil if that fails
-		return object.Like(object.Reject(object.IDOf(o, s.Resource), metadata, err), o), nil
+		return object.Like(s.reject(o, err), o), nil
 	}
 	return o, nil
 }

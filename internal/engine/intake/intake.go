@@ -17,6 +17,7 @@ type Key struct {
 	Form                      object.Form
 	where                     *object.Where
 	transform                 *object.Transform
+	valid                     object.Valid
 }
 
 // KeyOf is the key of the stream that holds what a spec selects of a resource.
@@ -28,7 +29,7 @@ func KeyOf(r object.Resource, spec object.Spec) Key {
 		Resource: r.GroupVersion().String() + "/" + r.GroupVersionResource.Resource,
 		Kind:     r.Kind.GroupVersion().String() + "/" + r.Kind.Kind, Namespaced: r.Namespaced,
 		Namespace: spec.Namespace, Labels: spec.LabelSelector(), Fields: spec.FieldSelector(),
-		AnyOf: spec.Alternatives(), Shard: spec.Shard.Key(), Form: spec.Form, where: spec.Where, transform: spec.Transform,
+		AnyOf: spec.Alternatives(), Shard: spec.Shard.Key(), Form: spec.Form, where: spec.Where, transform: spec.Transform, valid: spec.Valid,
 	}
 }
 
@@ -41,8 +42,10 @@ type Intake struct {
 	name      string            // the only name that is selected; "" for all
 	Where     *object.Where     // decides what is stored, beside the selector; nil for all
 	Transform *object.Transform // changes what is stored; nil for none
-	base      object.Form       // the form without what it keeps
-	Keep      *project.Keep     // the fields that are held; nil for all
+	Valid     object.Valid      // judges what is stored; nil: everything is valid
+	originals *originals
+	base      object.Form   // the form without what it keeps
+	Keep      *project.Keep // the fields that are held; nil for all
 	Source    source.Source
 	Packer    source.Packer   // packs the source's objects; nil: it cannot
 	Step      *watchdog.Pulse // of the stream's reflector, without requests
@@ -50,14 +53,15 @@ type Intake struct {
 }
 
 // New makes the intake of a stream, with a source of its own.
-func New(r object.Resource, spec object.Spec, key Key, sources source.Sources) Intake {
+func New(r object.Resource, spec object.Spec, key Key, sources source.Sources, budget *Budget) Intake {
 	lockorder.CallOut("Config.Source")
 	base, _ := key.Form.Parts()
 	s := Intake{
 		base: base, Keep: key.Form.Kept(), name: spec.OnlyName(),
-		Key: key, Resource: r, Selector: object.NewJudge(r, spec), Where: spec.Where, Transform: spec.Transform,
-		Source: sources(r, key.Namespace, key.Form), Step: &watchdog.Pulse{},
+		Key: key, Resource: r, Selector: object.NewJudge(r, spec), Where: spec.Where, Transform: spec.Transform, Valid: spec.Valid,
+		Source: sources(r, key.Namespace, key.Form), Step: &watchdog.Pulse{}, originals: &originals{budget: budget, of: make(map[object.Key]int64)},
 	}
+	s.receiveOriginals()
 	s.shareSource()
 	s.Packer, _ = s.Source.(source.Packer)
 	if spec.Shard.String() != "" {

@@ -19,54 +19,74 @@ func (s *Intake) Private(o object.Object) object.Object {
 // TransformNew makes of a version that the stream does not hold what it is to hold; nil if Where
 // leaves the object out. The stream may hold another version, before.
 func (s *Intake) TransformNew(o, before object.Object) object.Object {
-	bare, was := object.Bare(o), object.Bare(before)
-	now := s.transformNew(bare, was)
+	was := object.Bare(before)
+	now := s.transformNew(o, was)
 	if now == nil {
 		return nil
 	}
-	if bare != o && was != nil && object.Alike(now, was) {
+	if _, stamped := o.(*object.Stamped); stamped && was != nil && object.Alike(now, was) {
 		now = was // what changes nothing that is held is no change: the stamp is seen by nobody
 	}
-	return object.Like(now, o)
+	return object.Like(s.Bounded(now), o)
 }
 
-// transformNew is [Intake.TransformNew] for objects without stamps.
+// transformNew is [Intake.TransformNew] without the stamp.
 func (s *Intake) transformNew(o, before object.Object) object.Object {
-	made := s.judged(o)
+	from := o
+	if _, received := o.(*object.Received); !received && s.Transform != nil && object.Fault(o) == nil {
+		from = o.DeepCopyObject().(object.Object) // the Transform may write to the object
+	}
+	made := s.judged(object.Bare(o), from)
 	if made == nil || object.Fault(made) != nil {
 		return made
 	}
 	s.compact(made, before)
-	if s.Transform == nil {
-		return made
+	if s.Transform != nil {
+		if err := s.transformed(made, object.IDOf(object.Bare(o), s.Resource)); err != nil {
+			return s.reject(from, err)
+		}
+		s.shareParts(made)
 	}
-	id := object.IDOf(o, s.Resource)
-	o = made
-	s.Step.Do(&theTransform)
-	err := transformed(s.Transform, o)
-	s.Step.Do(nil)
-	if err != nil {
-		return object.Reject(id, nil, err)
+	if err := s.invalid(made); err != nil {
+		return s.reject(from, err)
 	}
-	if changed := object.IDOf(o, s.Resource); changed != id {
-		return object.Reject(id, nil, fmt.Errorf("the transform changed what says which object it is: %v, before %v", changed, id))
-	}
-	s.shareParts(o)
-	return o
+	return made
 }
 
 // theTransform is what a stream's step runs meanwhile.
 var theTransform = "the transform"
 
-// transformed runs the user's function.
-func transformed(f *object.Transform, o object.Object) error {
-	return guard.Named("the transform panicked", func() error {
-		if err := f.Do(o); err != nil {
+// transformed runs the user's function on an object of that identity.
+func (s *Intake) transformed(o object.Object, id object.ID) error {
+	s.Step.Do(&theTransform)
+	defer s.Step.Do(nil)
+	err := guard.Named("the transform panicked", func() error {
+		if err := s.Transform.Do(o); err != nil {
 			return fmt.Errorf("transform: %w", err)
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	if changed := object.IDOf(o, s.Resource); changed != id {
+		return fmt.Errorf("the transform changed what says which object it is: %v, before %v", changed, id)
+	}
+	return nil
 }
+
+// invalid says why no reader can show what the stream is to hold, nil if they can.
+func (s *Intake) invalid(o object.Object) error {
+	if s.Valid == nil {
+		return nil
+	}
+	s.Step.Do(&theKey)
+	defer s.Step.Do(nil)
+	return s.Valid.Check(o)
+}
+
+// theKey is what a stream's step runs meanwhile.
+var theKey = "the Key function"
 
 // ReuseIfEqual returns what the stream holds of an item of a list, whose version it holds already:
 // the held object where that has the same content, and else what is made of the item; nil if Where

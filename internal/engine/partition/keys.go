@@ -172,7 +172,7 @@ func (p *Partitions) placedOf(i int, q query.Query, o object.Object, old *placed
 
 // keysOf asks the user's function.
 func keysOf(f query.KeyFunc, o object.Object) (keys []string, every bool, err error) {
-	err = guard.Named("the key function panicked", func() error {
+	err = guard.Named(query.KeyPanicked, func() error {
 		keys = slices.Clone(f(o))
 		return nil
 	})

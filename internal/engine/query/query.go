@@ -70,6 +70,9 @@ type Query struct {
 	// Where, if any, decides which objects are in the query, as the selectors do. Queries share a
 	// stream only if it is one value. Objects that it leaves out are not held.
 	Where *object.Where
+	// Valid, if any, says which objects no reader of the query can show, see [object.Valid].
+	// Queries share a stream only if it is equal.
+	Valid object.Valid
 	// WholeTransform is Transform where whole objects turn out to be needed, see Refs.
 	WholeTransform *object.Transform
 	// Signal, if any, decides which changes are worth a signal; without it every change is. It
@@ -101,10 +104,13 @@ type Spaces struct {
 // belongs to no partition, and one with [EveryPartition] among them to all. The same object must
 // give the same keys. An empty key is none.
 //
-// It is called once per version of an object, as the stream holds it, without locks, and never
-// two at a time. It must not write to the object. The caller owns the result. If it panics,
-// that object is left out as invalid until its next version.
+// It is called for each version of an object, as the stream holds it, without locks, and again by
+// [Query].Valid. It must not write to the object. The caller owns the result. If it panics, that
+// object is left out as invalid until its next version.
 type KeyFunc func(object.Object) []string
+
+// KeyPanicked is what happened to an object that is left out because its Key function panicked.
+const KeyPanicked = "the key function panicked"
 
 // EveryPartition is what a [KeyFunc] returns for an object that belongs to every partition. No
 // key equals it.

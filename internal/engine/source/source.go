@@ -57,6 +57,12 @@ type Clock interface {
 	NewestRV() string
 }
 
+// Receiver is a [Source] that has more of its objects than it delivers.
+type Receiver interface {
+	// Receiving returns the source that delivers each object as an [object.Received].
+	Receiving() Source
+}
+
 // ListMode says how the first list of a stream is made.
 type ListMode int
 

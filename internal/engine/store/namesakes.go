@@ -95,7 +95,7 @@ func standIn(a, b object.Object) object.Object {
 	}
 	id := object.IDAs(o, o.GetObjectKind().GroupVersionKind())
 	id.UID = ""
-	return object.Reject(id, nil, errNamesakes)
+	return object.Reject(id, nil, object.Original{}, errNamesakes)
 }
 
 // StandsForSeveral reports whether an object that is left out stands for several of the server.

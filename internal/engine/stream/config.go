@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/store"
 	"github.com/kates-go/kates/internal/engine/warm"
@@ -49,6 +50,9 @@ type Config struct {
 	// Share serves a query that selects a part of what a running stream has from that stream, see
 	// package streamset.
 	Share bool
+	// OriginalsMax is how many bytes all streams together hold of objects that are left out, as the
+	// server has them. Default 64 MiB.
+	OriginalsMax int64
 	// KindPoll is how often a kind is looked for that is not served, or may not be read. Default
 	// 2 s.
 	KindPoll time.Duration
@@ -78,6 +82,9 @@ func (c Config) WithDefaults() Config {
 	if c.IdleTimeout <= 0 {
 		c.IdleTimeout = 130 * time.Second
 	}
+	if c.OriginalsMax <= 0 {
+		c.OriginalsMax = 64 << 20
+	}
 	if c.KindPoll <= 0 {
 		c.KindPoll = 2 * time.Second
 	}
@@ -98,6 +105,8 @@ type Shared struct {
 	Config
 	Owner
 	Room *store.Room
+	// Originals bounds what is held of objects that are left out.
+	Originals *intake.Budget
 	// deletions is how many deletions had no version, see progress.noteUnversioned.
 	deletions atomic.Int64
 }

@@ -44,7 +44,7 @@ const narrowMost = 64
 
 // Contains reports whether the stream has every object of another one, with as much of it.
 func (s *Stream) Contains(key intake.Key) bool {
-	return s.Whole() && s.Transform == nil && s.Keep == nil && s.Key.Resource == key.Resource &&
+	return s.Whole() && s.Transform == nil && s.Keep == nil && s.Valid == nil && s.Key.Resource == key.Resource &&
 		s.Key.Kind == key.Kind && s.Key.Namespaced == key.Namespaced &&
 		(s.Key.Namespace == "" || s.Key.Namespace == key.Namespace) &&
 		(s.Key.Form == key.Form || key.Form == object.Metadata && !s.Key.Form.Projects())

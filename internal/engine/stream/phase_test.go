@@ -51,7 +51,7 @@ func listening(t *testing.T, pendingMost int) (*alone, *Listener) {
 	set := &alone{}
 	s := New(&Shared{
 		Config: Config{Source: silent, PendingMax: pendingMost}.WithDefaults(), Owner: set, Room: store.NewRoom(0),
-	}, intake.New(configMaps, all, intake.KeyOf(configMaps, all), silent))
+	}, intake.New(configMaps, all, intake.KeyOf(configMaps, all), silent, intake.NewBudget(0)))
 	return set, s.Join(s.Key, nil, ListenOptions{Wake: func() {}, Trouble: func() {}})
 }
 

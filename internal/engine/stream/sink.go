@@ -113,6 +113,7 @@ func (s *Stream) event(item runtime.Object, deleted bool) error {
 		had := s.store.Objects[key]
 		if !in {
 			s.store.Remove(key, o)
+			s.Forget(key)
 		} else if seen = o; !s.store.Add(key, before, o) {
 			s.mu.Unlock()
 			s.logRecovered(recovered)
@@ -188,8 +189,8 @@ func (s *Stream) unversioned(what, rv string) error {
 // transformed; nil if Where leaves the object out. Nobody else has the object. Called without
 // locks.
 func (s *Stream) Prepare(o object.Object) object.Object {
-	if s.Where == nil && s.Transform == nil && s.Key.Form == object.Whole {
-		return o
+	if s.Where == nil && s.Transform == nil && s.Valid == nil && s.Key.Form == object.Whole {
+		return s.Bounded(o)
 	}
 	held, same := s.has(o)
 	if same {

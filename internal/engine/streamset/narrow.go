@@ -22,7 +22,7 @@ import (
 // wider returns a stream that can serve what a key's own stream would, and the part of it; nil if
 // there is none. Called with mu held.
 func (s *Set) wider(r object.Resource, spec object.Spec, key intake.Key, o stream.ListenOptions) (*member, *audience.Part) {
-	if !s.shared.Share || o.From == stream.Own || spec.Transform != nil || spec.Where != nil || !judges(spec) {
+	if !s.shared.Share || o.From == stream.Own || spec.Transform != nil || spec.Where != nil || spec.Valid != nil || !judges(spec) {
 		return nil, nil
 	}
 	for _, st := range s.over(r.Storage) {

@@ -67,6 +67,7 @@ func New(c stream.Config) *Set {
 		ended:    make(map[intake.Key]*stream.Stream),
 	}
 	s.shared.Config, s.shared.Room, s.shared.Owner = c.WithDefaults(), store.NewRoom(c.ObjectsMax), owner{s}
+	s.shared.Originals = intake.NewBudget(s.shared.OriginalsMax)
 	if s.saver = warm.NewSaver(s.Config().Warm, s.Logger(), s.toSave); s.saver != nil {
 		s.tasks.Go(func() { s.saver.Run(ctx) })
 	}
@@ -138,7 +139,7 @@ func (s *Set) Join(r object.Resource, spec object.Spec, o stream.ListenOptions) 
 	}
 	if m == nil && !s.closed {
 		s.mu.Unlock() // the configuration's function is not called under a lock
-		fresh := stream.New(&s.shared, intake.New(r, spec, key, s.shared.Source))
+		fresh := stream.New(&s.shared, intake.New(r, spec, key, s.shared.Source, s.shared.Originals))
 		s.mu.Lock()
 		if m = s.streams[key]; m == nil { // nobody else has added it meanwhile
 			m = &member{Stream: fresh}

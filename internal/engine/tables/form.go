@@ -148,6 +148,9 @@ func formOf(t reflect.Type) (*Form, error) {
 	return f, err
 }
 
+// Decodes reports whether an object may fail to become an element.
+func (f *Form) Decodes() bool { return f.decoding == asAPIType || f.decoding == asJSON }
+
 // decodingOf chooses how an object becomes a base. The error says why that is impossible.
 func decodingOf(base reflect.Type) (decoding, error) {
 	isMap := base.Kind() == reflect.Map

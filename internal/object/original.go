@@ -1,0 +1,114 @@
+package object
+
+import (
+	"bytes"
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// Original is an object as the server has it, in wire form. An object that is left out keeps its
+// original, so that a program can report what is wrong with it. The zero Original is none.
+type Original struct {
+	raw    []byte
+	decode func(raw []byte) (*unstructured.Unstructured, error)
+}
+
+// OriginalIn is an original in the bytes that a server has sent. Nobody writes to the bytes. decode
+// does not write to them either, and runs no code of the user.
+func OriginalIn(raw []byte, decode func(raw []byte) (*unstructured.Unstructured, error)) Original {
+	return Original{raw, decode}
+}
+
+// OriginalOf is the original of an object: the one with which it was [Received], or else the object
+// itself. There is none for an object that does not decode, or that is held in part.
+func OriginalOf(o Object) Original {
+	if r, ok := o.(*Received); ok {
+		return r.Original
+	}
+	switch of := Bare(o).(type) {
+	case *rejected:
+		return of.original
+	case *Projected:
+		return Original{}
+	}
+	content, err := contentOf(Bare(o))
+	if err != nil {
+		return Original{}
+	}
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return Original{}
+	}
+	return Original{raw, originalInJSON}
+}
+
+// contentOf returns an object's content, which the object may share.
+func contentOf(o Object) (map[string]any, error) {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		return u.Object, nil
+	}
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+}
+
+func originalInJSON(raw []byte) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	return u, utiljson.Unmarshal(raw, &u.Object)
+}
+
+// Bytes is how many bytes the original takes, 0 for none.
+func (o Original) Bytes() int64 { return int64(len(o.raw)) }
+
+// Object returns the original in memory of its own, nil if there is none or if it does not decode.
+func (o Original) Object() *unstructured.Unstructured {
+	if o.decode == nil {
+		return nil
+	}
+	u, err := o.decode(o.raw)
+	if err != nil || u.Object == nil {
+		return nil
+	}
+	return u
+}
+
+// sameOriginal reports whether two originals have the same content. One may have the managedFields,
+// which the other lacks: they never change alone in one version.
+func sameOriginal(a, b Original) bool {
+	if a.decode == nil || b.decode == nil {
+		return a.decode == nil && b.decode == nil
+	}
+	if bytes.Equal(a.raw, b.raw) {
+		return true
+	}
+	x, y := a.Object(), b.Object()
+	if x == nil || y == nil {
+		return x == nil && y == nil
+	}
+	x.SetManagedFields(nil)
+	y.SetManagedFields(nil)
+	return SameContent(x, y)
+}
+
+// Received is an object on its way from a source to a stream, with its original. A stream holds
+// [Bare] objects: the original goes where the stream has judged the object.
+type Received struct {
+	Object
+	Original Original
+}
+
+// Metadata returns the metadata of an original of a kind, nil if there is none.
+func (o Original) Metadata(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	u := o.Object()
+	if u == nil {
+		return nil
+	}
+	metadata, err := Shorten(u, kind)
+	if err != nil {
+		return nil
+	}
+	return metadata
+}
