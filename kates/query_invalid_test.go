@@ -36,7 +36,9 @@ type misfit struct {
 
 type refusingName string
 
-func (p *refusingName) UnmarshalJSON(text []byte) error { return refuse(strings.Trim(string(text), "\"")) }
+func (p *refusingName) UnmarshalJSON(text []byte) error {
+	return refuse(strings.Trim(string(text), "\""))
+}
 
 // refuse is the judgement of functions: it is about pods of the node "bad".
 func refuse(nodeName string) error {
