@@ -57,13 +57,14 @@ type Invalid struct {
 	// Object is the object as the server has it, with its status and its generation, whatever the
 	// field's type holds of it. No request is sent for it. Read-only. There are four exceptions:
 	//   - What the predicate of a FilteredUpdate rejects is as the query holds it.
-	//   - Of a query for metadata alone, the object is its metadata, and of an API type whose Key
-	//     fails, it is what that type has of it. The managedFields may be left out.
+	//   - Of a query for metadata alone, the object is its metadata, as the server sends no more.
+	//     What comes in protobuf, and an object of an API type whose Key fails, is what that type
+	//     has of it. The managedFields may be left out.
 	//   - All such objects of a client have at most [Tuning].MaxObjectBytes together, as they came
 	//     over the wire. Of one for which there is no room left, the object is the metadata, until
-	//     its next version.
-	//   - If not even its bytes make sense, or if several objects share its name, it is kind,
-	//     namespace, name, UID and resource version, or its metadata where that is known.
+	//     it comes again.
+	//   - If not even its bytes make sense, or if several objects share its name, the object is its
+	//     metadata where that is known, or else kind, namespace, name and version.
 	Object *Unstructured
 	// Err says why: the object does not decode into the field's type, a Where or a predicate says
 	// so, or a function of the query panicked or failed.
@@ -325,9 +326,13 @@ func invalidsOf(all []tables.Invalid) (invalid []Invalid) {
 }
 
 func invalidOf(i tables.Invalid) Invalid {
-	u, whole := i.Object.(*unstructured.Unstructured)
-	if !whole {
-		u = objects.LeftOut(i.Object)
+	return Invalid{Query: i.Query, Object: asUntyped(i.Object), Err: withPanic(i.Err)}
+}
+
+// asUntyped returns an object that is left out, as far as it is known.
+func asUntyped(o objects.Object) *Unstructured {
+	if u, is := o.(*unstructured.Unstructured); is {
+		return u
 	}
-	return Invalid{Query: i.Query, Object: u, Err: withPanic(i.Err)}
+	return objects.LeftOut(o)
 }

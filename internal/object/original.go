@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kates-go/kates/internal/base/guard"
 )
 
 // Original is an object as the server has it, in wire form. An object that is left out keeps its
@@ -19,7 +21,7 @@ type Original struct {
 }
 
 // OriginalIn is an original in the bytes that a server has sent. Nobody writes to the bytes. decode
-// does not write to them either, and runs no code of the user.
+// does not write to them either. It may run the generated code of a type in a scheme.
 func OriginalIn(raw []byte, decode func(raw []byte) (*unstructured.Unstructured, error)) Original {
 	return Original{raw, decode}
 }
@@ -48,11 +50,15 @@ func OriginalOf(o Object) Original {
 }
 
 // contentOf returns an object's content, which the object may share.
-func contentOf(o Object) (map[string]any, error) {
+func contentOf(o Object) (content map[string]any, err error) {
 	if u, ok := o.(*unstructured.Unstructured); ok {
 		return u.Object, nil
 	}
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	err = guard.Call(func() (err error) {
+		content, err = runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		return err
+	})
+	return content, err
 }
 
 func originalInJSON(raw []byte) (*unstructured.Unstructured, error) {
@@ -93,11 +99,16 @@ func sameOriginal(a, b Original) bool {
 	return SameContent(x, y)
 }
 
-// Received is an object on its way from a source to a stream, with its original. A stream holds
+// Received is an object on its way from a source to streams, with its original. A stream holds
 // [Bare] objects: the original goes where the stream has judged the object.
 type Received struct {
 	Object
 	Original Original
+}
+
+// DeepCopyObject copies the object. The original is shared: nobody writes to it.
+func (r *Received) DeepCopyObject() runtime.Object {
+	return &Received{r.Object.DeepCopyObject().(Object), r.Original}
 }
 
 // Metadata returns the metadata of an original of a kind, nil if there is none.

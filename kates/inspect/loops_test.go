@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -27,7 +27,7 @@ func configMap(name string) kates.Object {
 
 func TestALoopIsReportedWithItsCallsAndFailuresWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := katestest.New(t, katestest.WithClientOptions(kates.WithLogr(logr.Discard())), katestest.WithObjects(configMap("bad"), configMap("good"), configMap("hangs"), configMap("never")))
+		fake := katestest.New(t, katestest.WithClientOptions(kates.WithLogger(slog.New(slog.DiscardHandler))), katestest.WithObjects(configMap("bad"), configMap("good"), configMap("hangs"), configMap("never")))
 		ctx, cancel := context.WithCancel(t.Context())
 		ids := make(chan string, 2)
 		done := make(chan error)
@@ -79,7 +79,7 @@ func TestAReportNamesAHundredFailingKeysAndCountsAll(t *testing.T) {
 		for i := range 150 {
 			objects = append(objects, configMap(fmt.Sprintf("x%03d", i)))
 		}
-		fake := katestest.New(t, katestest.WithObjects(objects...), katestest.WithClientOptions(kates.WithLogr(logr.Discard())))
+		fake := katestest.New(t, katestest.WithObjects(objects...), katestest.WithClientOptions(kates.WithLogger(slog.New(slog.DiscardHandler))))
 		ctx, cancel := context.WithCancel(t.Context())
 		var fails atomic.Bool
 		fails.Store(true)

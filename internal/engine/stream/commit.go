@@ -95,7 +95,7 @@ func (s *Stream) swap(l store.List, rv string, restored bool) (wake []func()) {
 	for key, shown := range before {
 		wake = s.notifyListeners(wake, key, shown, Delivered)
 	}
-	s.ForgetExcept(func(key object.Key) bool { return s.store.Read(key) != nil })
+	s.Recount(s.store.Read)
 	return wake
 }
 
