@@ -229,6 +229,14 @@ type ClientConfig struct {
 	Namespace string
 }
 
+// RESTConfig reads the configuration, for what is no client of this package: the kit's server, a
+// client-go client, a manager. It follows the rules of [NewClient], and sends no request. The
+// result is the caller's. The default namespace is not part of a rest.Config.
+func (c ClientConfig) RESTConfig() (*rest.Config, error) {
+	config, _, err := c.load()
+	return config, err
+}
+
 // load reads the configuration. It returns the default namespace too.
 func (c ClientConfig) load() (*rest.Config, string, error) {
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.Context}

@@ -57,9 +57,9 @@ func TestALoopIsReportedWithItsCallsAndFailuresWhileItRuns(t *testing.T) {
 		l.Running[0].ID = ""
 		assert.Equal(t, &Loop{
 			Name: "inspect.maps", Workers: 3, FailingAll: 1,
-			Running: []Call{{Key: "hangs", Since: began, Attempt: 1}},
-			Calls:   map[kates.CallOutcome]uint64{kates.CallSucceeded: 2, kates.CallFailed: 1},
-			Failing: []Failure{{Key: "bad", Attempt: 1, Error: "not now", At: began, Since: began, ID: <-ids}},
+			Running:  []Call{{Key: "hangs", Since: began, Attempt: 1}},
+			Returned: map[kates.CallOutcome]uint64{kates.CallSucceeded: 2, kates.CallFailed: 1},
+			Failing:  []Failure{{Key: "bad", Attempt: 1, Error: "not now", At: began, Since: began, ID: <-ids}},
 		}, l)
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -101,7 +101,7 @@ func TestAReportNamesAHundredFailingKeysAndCountsAll(t *testing.T) {
 		time.Sleep(time.Hour)
 		l = loopsOf(fake.Client)[0]
 		assert.Zero(t, l.FailingAll)
-		assert.Equal(t, map[kates.CallOutcome]uint64{kates.CallSucceeded: 150, kates.CallFailed: 150}, l.Calls)
+		assert.Equal(t, map[kates.CallOutcome]uint64{kates.CallSucceeded: 150, kates.CallFailed: 150}, l.Returned)
 		cancel()
 		assert.NoError(t, <-done)
 	})

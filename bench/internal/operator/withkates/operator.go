@@ -56,7 +56,7 @@ func (r *reconciler) reconcile(ctx context.Context, p *parts) error {
 	}
 	wanted := api.Wanted(p.App)
 	_, err := r.client.ApplyOwned(ctx, kates.OwnedSet{
-		Owner: p.App, Name: name, Objects: api.Listed[kates.Object](wanted), Existing: controller.Owned(p),
+		Owner: p.App, SetName: name, Objects: api.Listed[kates.Object](wanted), Existing: controller.Owned(p),
 	}, kates.ForceOwnership())
 	return errors.Join(err, r.report(ctx, p.App, wanted, err))
 }
