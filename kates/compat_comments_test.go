@@ -68,6 +68,18 @@ func TestANameForEmissarysCodeAloneSaysWhatNewCodeUses(t *testing.T) {
 	}
 }
 
+func TestThePackageDocumentationIsForNewCode(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments)
+	require.NoError(t, err)
+	names, links := declaredIn(t, "."), linksOf(file.Doc.Text())
+	require.NotEmpty(t, links)
+	for _, link := range links {
+		d, exists := names[link]
+		assert.True(t, exists, "there is no %s", link)
+		assert.Empty(t, d.comment, link)
+	}
+}
+
 // declared is an exported name of a package.
 type declared struct {
 	comment string // that says it is for Emissary's code, of the name or of its block; "" for none
