@@ -144,7 +144,7 @@ type OwnedResult struct {
 // IfResourceVersion are errors. It may be called concurrently for different owners.
 //
 // client-go's fake has no server-side apply: there objects are created, or their sections
-// replaced ([MergeUpdate]).
+// replaced as in [Client.Upsert].
 //
 // See https://kubernetes.io/docs/reference/using-api/server-side-apply/,
 // https://kubernetes.io/docs/concepts/architecture/garbage-collection/ and, for the idea of a set

@@ -38,7 +38,7 @@ var ErrSecondReader = errors.New("another loop reads these snapshots: a second r
 // or Close:
 //
 //	type Snapshot struct {
-//	    Services []*kates.Service                                    // the Go type says the kind
+//	    Services []*corev1.Service                                   // the Go type says the kind
 //	    Slices   map[types.NamespacedName]*discoveryv1.EndpointSlice // maps as well
 //	    Hosts    []map[string]any `kates:"hosts.getambassador.io"`   // or a tag does
 //	    Routes   []MyRoute        `kates:"HTTPRoute,optional"`       // nil without such a kind
