@@ -1,11 +1,11 @@
 package intake
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -41,7 +41,7 @@ type originals struct {
 	budget *Budget
 	any    atomic.Bool // of has something
 
-	mu     sync.Mutex
+	mu     lockorder.Mutex[lockorder.Originals]
 	of     map[originalID]int64
 	closed bool // nothing is held any more
 }
