@@ -82,9 +82,9 @@ func (c *control) TriggerAll() {
 	}
 }
 
-// Add adds queries while the controller runs, for fields of the struct that have none: those whose
-// query [Controller.Remove] has removed, and those with the tag `kates:"-"`. See [kates.Handle].
-// The error is [kates.ErrNotRunning] while it does not run.
+// Add adds queries while the controller runs, for fields of the struct that have none: those with
+// the tag `kates:",later"`, and those whose query [Controller.Remove] has removed. See
+// [kates.Handle]. The error is [kates.ErrNotRunning] while it does not run.
 func (c *control) Add(ctx context.Context, queries ...kates.Query) error {
 	return c.runs(c.handle.Add(ctx, queries...))
 }

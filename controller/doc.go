@@ -39,6 +39,8 @@
 //   - All others are watched. With a Key, a function of the object, an object belongs to the
 //     roots of the keys that it returns. Without one, or where that is [kates.EveryPartition], it
 //     belongs to every root.
+//   - A field whose tag says later (`kates:",owned,later"`) has no query, and is nil, until
+//     [Controller.Add] adds one. The root does not come later.
 //   - A field of type [Info] describes the turn.
 //   - A field of type []*[kates.Delta] has the changes of all objects of the key since its last
 //     reconcile without an error (a permanent error counts as none). For an owned field it also

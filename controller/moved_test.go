@@ -41,6 +41,16 @@ func TestAControllerWhoseRootComesBackWithAnotherScopeFollowsItOrSaysThatItCanno
 			assert.NoError(t, status.Err())
 		})
 	})
+	t.Run("it may own objects later", func(t *testing.T) {
+		testMovedRoot[struct {
+			Thing *kates.Unstructured `kates:"things.moved.test,root"`
+			Owned []*corev1.ConfigMap `kates:",owned,later"`
+			Info  Info
+		}](t, func(keys []string, status kates.Status) {
+			assert.Equal(t, []string{"default/a", "default/a"}, keys)
+			assert.ErrorContains(t, status.Err(), "another scope")
+		})
+	})
 	t.Run("it owns objects", func(t *testing.T) {
 		testMovedRoot[struct {
 			Thing *kates.Unstructured `kates:"things.moved.test,root"`

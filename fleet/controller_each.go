@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/controller"
+	"github.com/kates-go/kates/internal/client/compile"
 	"github.com/kates-go/kates/internal/loops/keyed"
 	"github.com/kates-go/kates/kates"
 )
@@ -69,7 +70,7 @@ type inside[P any] struct {
 // The options are those of [controller.New]. With [kates.LeaderElection], whose Lease is in the
 // home cluster (Options.Home), followers do not watch: a new leader begins with fresh lists.
 // Signals, triggers and the shutdown timeout are those of the whole controller. [kates.Sharding]
-// and [kates.Handle] are errors.
+// and [kates.Handle] are errors, and so is a field whose query comes later.
 //
 // What is wrong with P or an option is an error here. The types of P must be known to the scheme
 // of Options.Client. What only a server knows is an error of each cluster.
@@ -85,6 +86,9 @@ func NewController[P any](f *Fleet, name string, reconcile func(ctx context.Cont
 	options = append([]kates.RunOption{kates.WithInterval(0), kates.WithShutdownTimeout(keyed.ControllerTimeout)}, options...)
 	var err error
 	if c.plan, err = f.plan(name, f.log.WithValues("controller", name), options); err != nil {
+		return nil, c.named(err)
+	}
+	if err := compile.CheckNoneLater(reflect.TypeFor[P]()); err != nil {
 		return nil, c.named(err)
 	}
 	if err := c.check(); err != nil {

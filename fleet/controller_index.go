@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/internal/client/compile"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -36,6 +37,9 @@ func newIndex(fields []field) []index {
 
 // read reads the struct type, and makes the queries of each cluster.
 func (h *home) read(queries []kates.Query) error {
+	if err := compile.CheckNoneLater(h.typ); err != nil {
+		return err
+	}
 	for i := range h.typ.NumField() {
 		sf := h.typ.Field(i)
 		if !sf.IsExported() || sf.Tag.Get("kates") == "-" {

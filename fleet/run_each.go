@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/kates-go/kates/internal/client/compile"
 	"github.com/kates-go/kates/kates"
 )
 
@@ -69,7 +70,8 @@ func (e *ClusterError) Unwrap() error { return e.Err }
 //
 // With [kates.LeaderElection], whose Lease is in the home cluster (Options.Home), followers do not
 // watch: a new leader begins with fresh lists. Signals, triggers and the shutdown timeout are
-// those of the whole run. [kates.Sharding] and [kates.Handle] are errors.
+// those of the whole run. [kates.Sharding] and [kates.Handle] are errors, and so is a field whose
+// query comes later.
 //
 // It returns what [kates.RunEach] returns, and [kates.ErrClosed] if the fleet is closed.
 func RunEach[S any](ctx context.Context, f *Fleet, call func(ctx context.Context, key Key, snap *S) error, options ...kates.RunOption) error {
@@ -107,6 +109,9 @@ func RunEach[S any](ctx context.Context, f *Fleet, call func(ctx context.Context
 func checkKeyed(t reflect.Type, queries []kates.Query) error {
 	if t.Kind() != reflect.Struct {
 		return fmt.Errorf("a snapshot is a struct, not %s", t.Kind())
+	}
+	if err := compile.CheckNoneLater(t); err != nil {
+		return err
 	}
 	keyed := false
 	for _, q := range queries {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/kates-go/kates/internal/client/compile"
 	"github.com/kates-go/kates/internal/object"
 	"github.com/kates-go/kates/kates"
 )
@@ -41,6 +42,9 @@ const (
 func shapeOf(t reflect.Type) (*shape, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("a snapshot is a struct, not %s", t.Kind())
+	}
+	if err := compile.CheckNoneLater(t); err != nil {
+		return nil, err
 	}
 	s := &shape{whole: t}
 	var parts []reflect.StructField

@@ -66,7 +66,7 @@ type Snapshots[S any] struct {
 //	}
 //
 // A field of one cluster may have any form that [kates.Watch] takes: a map by cluster has it as
-// its values. Tags and queries are those of kates.Watch. What is wrong with them is an error here
+// its values. Tags and queries are those of kates.Watch; none is added later. What is wrong with them is an error here
 // if it shows without a server; otherwise it is the error of each cluster.
 //
 // There is no snapshot before each source has said which clusters there are, and each cluster is

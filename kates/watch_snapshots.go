@@ -42,6 +42,7 @@ var ErrSecondReader = errors.New("another loop reads these snapshots: a second r
 //	    Slices   map[types.NamespacedName]*discoveryv1.EndpointSlice // maps as well
 //	    Hosts    []map[string]any `kates:"hosts.getambassador.io"`   // or a tag does
 //	    Routes   []MyRoute        `kates:"HTTPRoute,optional"`       // nil without such a kind
+//	    Pods     []*kates.Pod     `kates:",later"`                   // nil until Add adds its query
 //	    Deltas   []*kates.Delta                                      // the latest changes
 //	    Invalid  []kates.Invalid                                     // objects left out, and why
 //	    Cached   string           `kates:"-"`                        // not a query
@@ -52,6 +53,10 @@ var ErrSecondReader = errors.New("another loop reads these snapshots: a second r
 // without a kind, or an unknown option of a tag. A query refines the field of its name with what
 // it sets: a namespace, selectors, a kind. A field that is not exported is not filled. If it looks
 // like a query, that is logged once, unless its tag is `kates:"-"`.
+//
+// Nothing is watched, or asked, for a field whose tag says later: its query comes while the watch
+// runs, from [Snapshots.Add], and the tag and the type apply to that one. Its query is an error
+// here. There has to be a field whose query does not come later.
 //
 // After an error nothing is left running.
 func Watch[S any](ctx context.Context, c *Client, queries ...Query) (*Snapshots[S], error) {
@@ -163,8 +168,9 @@ func (s *Snapshots[S]) last(err error, yield func(*S, error) bool) {
 	yield(nil, s.because(err))
 }
 
-// Add adds queries for fields of S that have none: those whose query [Snapshots.Remove] has
-// removed, and those with the tag `kates:"-"`. See [Accumulator.Add].
+// Add adds queries for fields of S that have none: those with the tag `kates:",later"`, and those
+// whose query [Snapshots.Remove] has removed. The field's type and tag apply, as for [Watch]. A
+// field with the tag `kates:"-"` has no query, ever. See [Accumulator.Add].
 func (s *Snapshots[S]) Add(ctx context.Context, queries ...Query) error {
 	return s.change(ctx, "add", queries, s.acc.Add)
 }

@@ -231,7 +231,7 @@ func (c *Compiler) WantedAtRunTime(ctx context.Context, s Struct, t reflect.Type
 	all := make([]Wanted, len(queries))
 	for i, q := range queries {
 		sf, ok := t.FieldByName(q.Name)
-		if !ok || !sf.IsExported() || s.report(sf) != nil {
+		if !ok || !sf.IsExported() || s.report(sf) != nil || isNone(t, sf.Index) {
 			return nil, noField(q.Name, t)
 		}
 		var err error
@@ -243,7 +243,21 @@ func (c *Compiler) WantedAtRunTime(ctx context.Context, s Struct, t reflect.Type
 	return all, nil
 }
 
+// isNone reports whether the tag of a field, or of a struct that it is embedded in, says that it
+// is no query.
+func isNone(t reflect.Type, index []int) bool {
+	for i := range index {
+		if t.FieldByIndex(index[:i+1]).Tag.Get("kates") == "-" {
+			return true
+		}
+	}
+	return false
+}
+
 func noField(name string, t reflect.Type) error {
+	if sf, ok := t.FieldByName(name); ok && isNone(t, sf.Index) {
+		return fmt.Errorf("query %q: field %s has the tag `kates:\"-\"`, so it is never a query: if its query is to be added while the watch runs, the tag is `kates:\",later\"`", name, name)
+	}
 	return fmt.Errorf("query %q: %s has no exported field of that name that could be a query", name, t)
 }
 

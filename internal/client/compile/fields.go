@@ -21,7 +21,7 @@ import (
 // Struct is what the struct type of a snapshot says.
 type Struct struct {
 	Wanted  []Wanted
-	Later   []Wanted // of a controller: fields whose query may come at run time
+	Later   []Wanted // fields whose query comes at run time
 	Reports []Report // fields that are no queries
 	Mode    Mode
 	hidden  []string // fields that look like queries, and are not exported
@@ -65,6 +65,8 @@ func (c *Compiler) Fields(ctx context.Context, s Struct, t reflect.Type, queries
 		return s, noField(name, t)
 	}
 	switch {
+	case len(s.Wanted) == 0 && s.Later != nil:
+		return s, fmt.Errorf("no field says what to watch at first: %s comes later", s.Later[0].Name)
 	case len(s.Wanted) == 0 && s.hidden != nil:
 		return s, fmt.Errorf("no field says what to watch: not exported are %s", strings.Join(s.hidden, ", "))
 	case len(s.Wanted) == 0:
@@ -104,16 +106,49 @@ func (c *Compiler) addFields(ctx context.Context, s *Struct, t reflect.Type, pat
 			continue
 		}
 		q, named := refine[sf.Name]
+		if named && isLater(sf) {
+			return fmt.Errorf("field %s: its tag says that its query comes later: give that to Add, while the watch runs", sf.Name)
+		}
 		delete(refine, sf.Name)
 		w, err := c.OfField(ctx, s, sf, q, named)
 		if err != nil {
 			return fmt.Errorf("field %s: %w", sf.Name, err)
 		}
-		if slices.ContainsFunc(s.Wanted, func(w Wanted) bool { return w.Name == sf.Name }) {
+		if slices.ContainsFunc(slices.Concat(s.Wanted, s.Later), func(w Wanted) bool { return w.Name == sf.Name }) {
 			return fmt.Errorf("field %s: there is another one of that name in an embedded struct", sf.Name)
 		}
 		w.Index = index
-		s.Wanted = append(s.Wanted, w)
+		if isLater(sf) {
+			s.Later = append(s.Later, w)
+		} else {
+			s.Wanted = append(s.Wanted, w)
+		}
+	}
+	return nil
+}
+
+// isLater reports whether a field's tag says that its query comes at run time.
+func isLater(sf reflect.StructField) bool {
+	tag, err := parseTag(sf.Tag.Get("kates"))
+	return err == nil && tag.later
+}
+
+// CheckNoneLater returns an error if a field of a struct type says that its query comes at run
+// time. It is for watches to which nothing can be added.
+func CheckNoneLater(t reflect.Type) error {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		if isLater(sf) {
+			return fmt.Errorf("field %s: its tag says that its query comes later, and nothing is added to a watch of many clusters", sf.Name)
+		}
+		if _, tagged := sf.Tag.Lookup("kates"); sf.Anonymous && !tagged {
+			if err := CheckNoneLater(sf.Type); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -124,9 +159,6 @@ func (s *Struct) noQuery(sf reflect.StructField, index []int) (bool, error) {
 	r := s.report(sf)
 	switch {
 	case tag == "-":
-		if s.Mode.Roles && sf.IsExported() && tables.CheckField(sf.Type) == nil {
-			s.Later = append(s.Later, Wanted{Name: sf.Name, Field: Field{Index: index, Type: sf.Type}})
-		}
 		return true, nil
 	case r != nil && tagged:
 		return false, fmt.Errorf("field %s has a kates tag, but a field %s is no query", sf.Name, r.What)
@@ -179,12 +211,10 @@ func (s *Struct) meant(t reflect.Type) reflect.Type {
 }
 
 // OfField returns what one field of a struct watches, by its type, its tag, and the query of its
-// name. That query is empty unless the field is named.
+// name. That query is empty unless the field is named. If a field is not named whose query comes
+// at run time, the result says no kind.
 func (c *Compiler) OfField(ctx context.Context, s *Struct, sf reflect.StructField, q Wanted, named bool) (Wanted, error) {
 	text, tagged := sf.Tag.Lookup("kates")
-	if text == "-" { // the query comes at run time
-		text = ""
-	}
 	tag, err := parseTag(text)
 	if err == nil && tag.role != "" {
 		sf.Type, err = s.roleType(tag, sf.Type, q)
@@ -198,6 +228,9 @@ func (c *Compiler) OfField(ctx context.Context, s *Struct, sf reflect.StructFiel
 	}
 	if err := tables.CheckField(sf.Type); err != nil {
 		return Wanted{}, fmt.Errorf("%w%s", err, s.otherwise(sf, tagged || named))
+	}
+	if tag.later && !named {
+		return Wanted{Name: sf.Name, Field: Field{Type: sf.Type, Role: tag.role}}, nil
 	}
 	if q.MetadataOnly && !gvk.Empty() {
 		return Wanted{}, fmt.Errorf("its query wants metadata only, its type %s is whole objects: use []*kates.PartialObjectMetadata", objects.TypeName(sf.Type))
@@ -243,11 +276,12 @@ func unregistered(t reflect.Type) string {
 	return fmt.Sprintf(", or register *%s in the client's scheme (kates.WithScheme)", elem)
 }
 
-// fieldTag is a tag `kates:"[KIND][,optional]"`, or, in a controller's type,
-// `kates:"[KIND][,root|,owned][,optional]"`.
+// fieldTag is a tag `kates:"[KIND][,optional][,later]"`, or, in a controller's type,
+// `kates:"[KIND][,root|,owned][,optional][,later]"`.
 type fieldTag struct {
 	kind     string
 	optional bool
+	later    bool // the query comes at run time
 	role     Role
 }
 
@@ -257,8 +291,10 @@ func parseTag(tag string) (t fieldTag, err error) {
 		switch role := Role(option); {
 		case option == "optional":
 			t.optional = true
+		case option == "later":
+			t.later = true
 		case role != Root && role != Owned:
-			return t, fmt.Errorf("unknown option %q in the tag `kates:%q`, there is \"optional\", and in a controller's type \"root\" and \"owned\"", option, tag)
+			return t, fmt.Errorf("unknown option %q in the tag `kates:%q`, there are \"optional\" and \"later\", and in a controller's type \"root\" and \"owned\"", option, tag)
 		case t.role != "":
 			return t, fmt.Errorf("two roles in the tag `kates:%q`", tag)
 		default:

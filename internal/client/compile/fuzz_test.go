@@ -10,7 +10,7 @@ import (
 )
 
 func FuzzATagSaysAKindAndKnownOptions(f *testing.F) {
-	for _, tag := range []string{"hosts.getambassador.io,optional", "-", "", ",", ",root", "a,owned,root", "a,optional,optional", " a ,Optional", "a, optional", "\xff,"} {
+	for _, tag := range []string{"hosts.getambassador.io,optional", "-", "", ",", ",root", "a,owned,root", "a,optional,optional", "a,later,owned", " a ,Optional", "a, optional", "\xff,"} {
 		f.Add(tag)
 	}
 	f.Fuzz(func(t *testing.T, tag string) {
@@ -20,7 +20,7 @@ func FuzzATagSaysAKindAndKnownOptions(f *testing.F) {
 		known := true
 		for _, option := range parts[1:] {
 			switch option {
-			case "optional":
+			case "optional", "later":
 			case "root", "owned":
 				roles++
 			default:
@@ -33,7 +33,7 @@ func FuzzATagSaysAKindAndKnownOptions(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got.kind != strings.TrimSpace(parts[0]) || got.optional != slices.Contains(parts[1:], "optional") || (got.role != "") != (roles == 1) {
+		if got.kind != strings.TrimSpace(parts[0]) || got.optional != slices.Contains(parts[1:], "optional") || got.later != slices.Contains(parts[1:], "later") || (got.role != "") != (roles == 1) {
 			t.Fatalf("%q: %+v", tag, got)
 		}
 		_ = kinds.Check(got.kind)

@@ -37,6 +37,8 @@ func (s *Struct) roleType(tag fieldTag, t reflect.Type, q Wanted) (reflect.Type,
 		return nil, fmt.Errorf("its query has a Key: the key of what is %q is the root's name", tag.role)
 	case tag.role == Root && (tag.optional || q.Optional):
 		return nil, errors.New("a root is not optional")
+	case tag.role == Root && tag.later:
+		return nil, errors.New("a root does not come later: there are no keys without it")
 	case tag.role == Root && (t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct):
 		return nil, fmt.Errorf("a root is a pointer to a struct (an API type or your own), or *kates.Unstructured, not %s", objects.TypeName(t))
 	case tag.role == Owned && t.Kind() != reflect.Slice && t.Kind() != reflect.Map:
@@ -101,6 +103,9 @@ func (c *Compiler) KeyRoles(ctx context.Context, s *Struct) error {
 			return fmt.Errorf("field %s: %w: %s have no namespace, %s have one", t.Name, owners.ErrOwnerScope, owned.Resource.GroupResource(), kind.Resource.GroupResource())
 		}
 		t.Key, root.scope = keyOfController(kind), kind.Scope.Name()
+	}
+	if slices.ContainsFunc(s.Later, func(w Wanted) bool { return w.Role == Owned }) {
+		root.scope = kind.Scope.Name()
 	}
 	return nil
 }

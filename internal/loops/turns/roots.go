@@ -118,7 +118,7 @@ type Roots struct {
 	*Turns
 	of     *Controller
 	wanted []compile.Wanted
-	later  []compile.Wanted // fields whose query may come at run time
+	later  []compile.Wanted // fields whose query comes at run time
 	kind   schema.GroupKind // of the roots, for good: what is owned is found by it
 	// reselected: the root's query was replaced, so a root that left it may exist.
 	reselected atomic.Bool
@@ -131,7 +131,7 @@ func (r *Roots) Next(ctx context.Context) (*keyed.Root, error) {
 		return nil, r.Because(err)
 	}
 	into := reflect.New(r.of.Type).Elem()
-	t := &rootTurn{Turn: r.New(turn, into), wanted: r.wanted, into: into}
+	t := &rootTurn{Turn: r.New(turn, into), fields: slices.Concat(r.wanted, r.later), into: into}
 	root := &keyed.Root{RootTurn: t, Struct: into}
 	shape := reflect.ValueOf(turn.Snapshot).Elem()
 	for i, w := range r.wanted {
@@ -176,14 +176,14 @@ func (r *Roots) Selective() bool {
 // rootTurn is the turn of a root's key.
 type rootTurn struct {
 	*Turn
-	wanted []compile.Wanted
-	into   reflect.Value // the controller's struct
+	fields []compile.Wanted // also those whose query comes at run time
+	into   reflect.Value    // the controller's struct
 }
 
 // OwnedBy implements [keyed.RootTurn]. The fields have the objects whose controller has the root's
 // name. OwnedBy keeps those alone whose controller also has this UID.
 func (t *rootTurn) OwnedBy(uid types.UID) {
-	for _, w := range t.wanted {
+	for _, w := range t.fields {
 		if w.Role != compile.Owned {
 			continue
 		}

@@ -27,7 +27,7 @@ var runtimeScenarios = []scenario{
 
 type mixed struct {
 	ConfigMaps []*corev1.ConfigMap
-	Secrets    []*corev1.Secret `kates:"-"`
+	Secrets    []*corev1.Secret `kates:",later"`
 	Deltas     []*kates.Delta
 }
 

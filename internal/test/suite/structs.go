@@ -44,7 +44,7 @@ func runtimeStruct(t *testing.T, e *env) {
 	typ := reflect.StructOf([]reflect.StructField{
 		fieldOf[[]*corev1.ConfigMap]("ConfigMaps", ""),
 		fieldOf[map[string]*kates.Unstructured]("Hosts", `kates:"hosts.getambassador.io"`),
-		fieldOf[[]*corev1.Secret]("Secrets", `kates:"-"`),
+		fieldOf[[]*corev1.Secret]("Secrets", `kates:",later"`),
 		fieldOf[string]("Note", `kates:"-"`),
 	})
 	here := func(name string) kates.Query { return kates.Query{Name: name, Namespace: e.ns} }
