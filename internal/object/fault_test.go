@@ -56,16 +56,18 @@ func TestAnObjectOnItsWayKeepsItsOriginal(t *testing.T) {
 }
 
 func TestOneVersionWithAnotherContentIsAnotherInvalidObject(t *testing.T) {
-	of := func(value string, managed bool) Object {
+	of := func(value string, sent bool) Object {
 		u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "data": value}}
-		if managed {
-			u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m"}})
+		original := OriginalOf(u)
+		if sent {
+			original = OriginalIn("json", []byte(`{ "data": "`+value+`" }`), originalInJSON)
 		}
-		return Reject(ID{Name: "a"}, nil, OriginalOf(u), errors.New("bad"))
+		return Reject(ID{Name: "a"}, nil, original, errors.New("bad"))
 	}
 	assert.True(t, Alike(of("x", false), of("x", false)))
-	assert.True(t, Alike(of("x", false), of("x", true)), "the answer to an own write has what a stream may drop")
+	assert.True(t, Alike(of("x", false), of("x", true)), "the version decides where one is the answer to an own write")
 	assert.False(t, Alike(of("x", false), of("y", false)))
+	assert.False(t, Alike(of("x", true), of("y", true)))
 	assert.False(t, Alike(of("x", false), WithoutOriginal(of("x", false))))
 	assert.True(t, SameUnversioned(of("x", false), of("x", true)))
 	assert.False(t, SameUnversioned(of("x", false), of("y", false)))

@@ -19,6 +19,9 @@ type Transform struct {
 	Harmless bool
 }
 
+// Changes reports whether it makes another object of an object, as far as anybody misses anything.
+func (t *Transform) Changes() bool { return t != nil && !t.Harmless }
+
 // Where decides whether an object is in a stream's query, as a selector does. It gets each version
 // of an object in the form in which the stream holds it, before its Transform, and again with each
 // list that repeats the version. So it has to decide the same for the same object. It does not

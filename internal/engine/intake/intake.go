@@ -59,7 +59,7 @@ func New(r object.Resource, spec object.Spec, key Key, sources source.Sources, b
 	s := Intake{
 		base: base, Keep: key.Form.Kept(), name: spec.OnlyName(),
 		Key: key, Resource: r, Selector: object.NewJudge(r, spec), Where: spec.Where, Transform: spec.Transform, Valid: spec.Valid,
-		Source: sources(r, key.Namespace, key.Form), Step: &watchdog.Pulse{}, originals: &originals{budget: budget, of: make(map[originalID]int64)},
+		Source: sources(r, key.Namespace, key.Form), Step: &watchdog.Pulse{}, originals: &originals{budget: budget, of: make(map[object.Key]int64)},
 	}
 	s.receiveOriginals()
 	s.shareSource()

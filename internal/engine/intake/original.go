@@ -3,8 +3,6 @@ package intake
 import (
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
@@ -42,82 +40,62 @@ type originals struct {
 	any    atomic.Bool // of has something
 
 	mu     lockorder.Mutex[lockorder.Originals]
-	of     map[originalID]int64
+	of     map[object.Key]int64
 	closed bool // nothing is held any more
-}
-
-// originalID tells originals apart. Several objects may have one key.
-type originalID struct {
-	key object.Key
-	uid types.UID // only where the key is ambiguous
-}
-
-func originalIDOf(o object.Object) originalID {
-	id := originalID{key: object.KeyOf(o)}
-	if object.Ambiguous(id.key) {
-		id.uid = o.GetUID()
-	}
-	return id
 }
 
 // receiveOriginals has the source deliver originals, where a function may reject an object of which
 // the stream holds a part, or which the function has changed.
 func (s *Intake) receiveOriginals() {
-	judges := s.changes() || s.Key.Form != object.Whole && (s.Where != nil || s.Valid != nil)
+	judges := s.Transform.Changes() || s.Key.Form != object.Whole && (s.Where != nil || s.Valid != nil)
 	if source, ok := s.Source.(source.Receiver); ok && judges {
 		s.Source = source.Receiving()
 	}
 }
 
-// changes reports whether the Transform makes another object of an object.
-func (s *Intake) changes() bool { return s.Transform != nil && !s.Transform.Harmless }
-
 // Bounded returns an object that the stream is to hold. An object that is left out goes without its
-// original where the budget is spent. Any other one does in any case.
+// original where the budget is spent, and where its key may be that of several. Any other object
+// always does.
 func (s *Intake) Bounded(o object.Object) object.Object {
 	if r, received := o.(*object.Received); received {
 		o = r.Object
 	}
-	if s.originals.set(o, object.FaultOriginal(o).Bytes()) {
-		return o
+	key, bytes := object.KeyOf(o), object.FaultOriginal(o).Bytes()
+	if bytes > 0 && object.Ambiguous(key) || !s.originals.set(key, bytes) {
+		s.originals.set(key, 0)
+		return object.WithoutOriginal(o)
 	}
-	s.originals.set(o, 0)
-	return object.WithoutOriginal(o)
+	return o
 }
 
-// set notes how many bytes the original of an object has, 0 for none. It reports whether there are
-// so many.
-func (o *originals) set(of object.Object, bytes int64) bool {
+// Note notes what the stream holds of a key; nil: nothing.
+func (s *Intake) Note(key object.Key, held object.Object) {
+	s.originals.set(key, object.FaultOriginal(held).Bytes())
+}
+
+// set notes how many bytes the original of a key has, 0 for none. It reports whether there are so
+// many.
+func (o *originals) set(key object.Key, bytes int64) bool {
 	if bytes == 0 && !o.any.Load() {
 		return true
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.setLocked(originalIDOf(of), bytes)
+	return o.setLocked(key, bytes)
 }
 
 // setLocked is set with mu held.
-func (o *originals) setLocked(id originalID, bytes int64) bool {
-	if bytes > 0 && o.closed || !o.budget.replace(o.of[id], bytes) {
+func (o *originals) setLocked(key object.Key, bytes int64) bool {
+	if bytes > 0 && o.closed || !o.budget.replace(o.of[key], bytes) {
 		return false
 	}
 	if bytes > 0 {
-		o.of[id] = bytes
+		o.of[key] = bytes
 	} else {
-		delete(o.of, id)
+		delete(o.of, key)
 	}
 	o.any.Store(len(o.of) > 0)
 	return true
-}
-
-// Note notes what the stream holds of the key of an object that came; nil: nothing.
-func (s *Intake) Note(came, held object.Object) {
-	switch id := originalIDOf(came); {
-	case held == nil:
-		s.originals.set(came, 0)
-	case id.uid == "":
-		s.originals.set(came, object.FaultOriginal(held).Bytes())
-	}
 }
 
 // Recount notes what the stream holds of the keys that had originals; nil: nothing.
@@ -128,20 +106,20 @@ func (s *Intake) Recount(held func(object.Key) object.Object) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for id := range o.of {
-		switch now := held(id.key); {
-		case now == nil:
-			o.setLocked(id, 0)
-		case id.uid == "":
-			o.setLocked(id, object.FaultOriginal(now).Bytes())
-		}
+	o.recountLocked(held)
+}
+
+// recountLocked is Recount with mu held.
+func (o *originals) recountLocked(held func(object.Key) object.Object) {
+	for key := range o.of {
+		o.setLocked(key, object.FaultOriginal(held(key)).Bytes())
 	}
 }
 
 // CloseOriginals notes that the stream holds nothing any more.
 func (s *Intake) CloseOriginals() {
-	s.Recount(func(object.Key) object.Object { return nil })
 	s.originals.mu.Lock()
 	defer s.originals.mu.Unlock()
+	s.originals.recountLocked(func(object.Key) object.Object { return nil })
 	s.originals.closed = true
 }

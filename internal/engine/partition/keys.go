@@ -154,13 +154,18 @@ func (p *Partitions) placedOf(i int, q query.Query, o object.Object, old *placed
 	switch {
 	case err != nil:
 		left := &placed{row: tables.Row{Source: o, Err: err}, every: f == nil}
-		if known := knownOf(o, q.KeyOfMetadata); f != nil && known != nil {
+		has := old != nil && object.UIDOf(old.row.Source) == object.UIDOf(o)
+		known := knownOf(o, q.KeyOfMetadata)
+		if has && q.Transform.Changes() {
+			known = nil // the Key is a function of what the Transform makes
+		}
+		if f != nil && known != nil {
 			if keys, every, err := keysOf(f, known); err == nil {
 				left.keys, left.every = keys, every
 				return left
 			}
 		}
-		if f != nil && old != nil && object.UIDOf(old.row.Source) == object.UIDOf(o) {
+		if f != nil && has {
 			left.keys, left.every = old.keys, old.every
 		}
 		return left

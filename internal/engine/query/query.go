@@ -109,9 +109,9 @@ type Spaces struct {
 // object is left out as invalid until its next version.
 type KeyFunc func(object.Object) []string
 
-// judge is Valid where a stream holds less of an object than its reader reports of it.
-func (q Query) judge() object.Valid {
-	if q.Form.Projects() || q.Form.Kept() != nil || q.Transform != nil && !q.Transform.Harmless {
+// Judge is Valid where a stream holds less of an object than its reader reports of it.
+func (q Query) Judge() object.Valid {
+	if q.Form.Projects() || q.Form.Kept() != nil || q.Transform.Changes() {
 		return q.Valid
 	}
 	return nil

@@ -112,6 +112,7 @@ func (s *Stream) Gone(why error) {
 		for _, e := range s.store.DropWrites() {
 			wake = s.notifyListeners(wake, e.Key, e.Object.(object.Object), Delivered)
 		}
+		s.Recount(s.store.Read)
 		s.follow() // own writes that were given up are of objects that are gone
 	}
 	s.health.turn(true, s.listeners)

@@ -202,7 +202,10 @@ func (l *listing) objectFor(o, held object.Object) object.Object {
 	if !l.asked.Doubted {
 		for _, st := range l.others {
 			if theirs, same := st.has(o); same {
-				return l.stream.ReuseIfEqual(o, theirs)
+				if shared := l.stream.ReuseIfEqual(o, theirs); shared != nil {
+					return l.stream.Bounded(shared)
+				}
+				return nil
 			}
 		}
 	}
