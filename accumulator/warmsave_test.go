@@ -16,11 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kates-go/kates/internal/engine/collect"
+	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/streamset"
 	"github.com/kates-go/kates/internal/engine/warm/files"
 	"github.com/kates-go/kates/internal/object"
+	"github.com/kates-go/kates/internal/object/project"
 	"github.com/kates-go/kates/internal/test/suite/sim"
 )
 
@@ -314,18 +316,33 @@ func clocks(p *process) source.Sources {
 	}
 }
 
-func TestObjectsOfATransformAreNotKept(t *testing.T) {
-	lives(t, func(p *process) {
-		q := sim.Query("A", "as")
-		q.Transform = &object.Transform{Do: func(object.Object) error { return nil }}
-		for range 2 {
-			p.start(q)
-			p.shows("a", "b", "c")
-			assert.Contains(t, p.began(), "transformed")
-			p.end()
-		}
-		assert.Zero(t, p.files.Len())
-	})
+// everythingIsValid judges nothing.
+type everythingIsValid struct{}
+
+func (everythingIsValid) Check(object.Object) error { return nil }
+
+// TestObjectsThatAFunctionOfTheProgramDecidesAboutAreNotKept: nobody can compare the function with
+// that of the next process.
+func TestObjectsThatAFunctionOfTheProgramDecidesAboutAreNotKept(t *testing.T) {
+	transformed, chosen, judged := sim.Query("A", "as"), sim.Query("A", "as"), sim.Query("A", "as")
+	transformed.Transform = &object.Transform{Do: func(object.Object) error { return nil }}
+	chosen.Where = &object.Where{Do: func(object.Object) (bool, error) { return true, nil }}
+	keep, err := project.NewKeep(append([]project.Path{{"spec"}}, object.Identity...)...)
+	require.NoError(t, err)
+	judged.Form, judged.Valid = object.Whole.Keeping(keep), everythingIsValid{}
+	for name, q := range map[string]query.Query{"a Transform": transformed, "a Where": chosen, "a Key of some fields": judged} {
+		t.Run(name, func(t *testing.T) {
+			lives(t, func(p *process) {
+				for range 2 {
+					p.start(q)
+					p.shows("a", "b", "c")
+					assert.Contains(t, p.began(), "transformed")
+					p.end()
+				}
+				assert.Zero(t, p.files.Len())
+			})
+		})
+	}
 }
 
 func TestObjectsWithOddNamesAreKeptAndOneThatReplacesAnotherIsOne(t *testing.T) {

@@ -11,8 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kates-go/kates/coherence"
 	"github.com/kates-go/kates/internal/engine/collect"
 	"github.com/kates-go/kates/internal/engine/intake"
 	"github.com/kates-go/kates/internal/engine/query"
@@ -263,4 +266,40 @@ func TestG1WhatAWhereHasChosenIsNotKeptForTheNextProcess(t *testing.T) {
 		sim.After(5 * time.Minute)
 		assert.NotContains(t, strings.Join(recordsOf(p), " "), "x")
 	})
+}
+
+// TestG6AnOwnWriteThatTheWatchHasPassedHoldsNothing: its answer is rejected, and comes after the
+// deletion of the object.
+func TestG6AnOwnWriteThatTheWatchHasPassedHoldsNothing(t *testing.T) {
+	sim.Bubble(t, stream.Config{OriginalsMax: 3000}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
+		s.Create("as", sim.Thing("a", "in", "yes"))
+		a := watching(t, streams, collect.Options{}, where())
+		require.True(t, signalled(a))
+		st := listener(a, 0).Stage()
+		rejected := func(name, version string) object.Object {
+			o := thingIn(name, version)
+			o.Object["text"] = strings.Repeat("x", 2000)
+			return st.Prepared(o)
+		}
+		isWhole := func(o object.Object) bool { return object.FaultOriginal(o).Bytes() > 0 }
+		late := rejected("x", "200")
+		require.True(t, isWhole(late))
+		require.NoError(t, st.Event(thingIn("x", "300"), true))
+		assert.True(t, isWhole(rejected("y", "400")), "the deletion has made room")
+		require.NoError(t, st.Event(thingIn("y", "500"), true))
+
+		late = rejected("x", "200")
+		require.True(t, isWhole(late))
+		st.OwnWrite(coherence.Write{Key: object.KeyOf(late), UID: "ux", Version: "200", Object: late})
+		assert.True(t, isWhole(rejected("z", "600")), "nothing is shown of the write")
+	})
+}
+
+// thingIn is an object as the server sends it, at a version.
+func thingIn(name, version string) *unstructured.Unstructured {
+	o := sim.Thing(name, "in", "bad")
+	o.SetNamespace("ns")
+	o.SetUID(types.UID("u" + name))
+	o.SetResourceVersion(version)
+	return o
 }

@@ -66,8 +66,9 @@ type Snapshots[S any] struct {
 //	}
 //
 // A field of one cluster may have any form that [kates.Watch] takes: a map by cluster has it as
-// its values. Tags and queries are those of kates.Watch; none is added later. What is wrong with them is an error here
-// if it shows without a server; otherwise it is the error of each cluster.
+// its values. Tags and queries are those of kates.Watch, without those that are added later. What
+// is wrong with them is an error here, if it shows without a server, and else the error of each
+// cluster.
 //
 // There is no snapshot before each source has said which clusters there are, and each cluster is
 // complete, does not answer, or has had its time (Options.Deadline). After that no cluster holds

@@ -102,8 +102,8 @@ func linksOf(comment string) (links []string) {
 	return links
 }
 
-// declaredIn returns the exported names of the package in a folder: what it declares, and the methods
-// of its types. A comment for Emissary's code that belongs to none of them fails the test.
+// declaredIn returns the exported names of the package in a folder: what it declares, and the
+// methods of its types. A comment for Emissary's code that belongs to none of them fails the test.
 func declaredIn(t *testing.T, folder string) map[string]declared {
 	names := map[string]declared{}
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))

@@ -145,15 +145,16 @@ type Query struct {
 	// without a Key all objects belong to every partition. See [ByNamespace], [ByName],
 	// [ByNamespacedName], [ByUID], [ByOwner], [ByLabel], [ByAnnotation], [ByField] and [KeyOf].
 	//
-	// It is called for each version of an object, with what the watch holds (after Transform). It
-	// may be called again for the same version: where the watch holds some fields alone, an object
-	// is judged when it is received, while all of it is known; and where there is a Signal, a change
-	// of an object without keys is worth a signal. Of an object that is left out for another reason
-	// it may get the whole, as that reason belongs to a partition, too. It must not write to the
-	// object, and runs like Transform. A query that holds some fields, or has a Transform, shares
-	// its watch with queries of the same Key. The same object always has the same keys. If it panics, the object is
-	// left out as [Invalid] until its next version. Watch, Run, NewLister and List do not ask it,
-	// so that a list of queries can be for both Watch and WatchEach.
+	// Key is called for each version of an object, with what the watch holds (after Transform). It
+	// must not write to the object, and runs like Transform. The same object always has the same
+	// keys. If Key panics, the object is left out as [Invalid] until its next version. Watch, Run,
+	// NewLister and List do not ask it: one list of queries can be for both Watch and WatchEach.
+	//
+	// Key may be called again for the same version. Where the watch holds some fields, Key judges
+	// an object when it is received, while all of it is known. Where the query has a Signal, Key
+	// says whether a quiet change is one of an invalid object. And an object that is left out for
+	// another reason is reported to its partitions: then Key gets the whole object. A query that
+	// holds some fields, or has a Transform, shares its watch with queries of the same Key alone.
 	Key Key
 	// Refs, if not nil, narrows the watch to the objects that objects of other queries name. Each
 	// is watched one by one, for as long as it is named. This needs the rights to get, list and

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/kates"
@@ -117,13 +118,13 @@ func keysOrPanic(nodeName string) []string {
 	return []string{"x"}
 }
 
-// reported starts the reader of a query of pods, and returns the invalid objects that it reports.
-func reported[S any](t *testing.T, c *kates.Client, keyed bool, q kates.Query) <-chan kates.Invalid {
+// reported starts the reader of some queries, and returns the invalid objects that it reports.
+func reported[S any](t *testing.T, c *kates.Client, keyed bool, queries ...kates.Query) <-chan kates.Invalid {
 	t.Helper()
 	all := make(chan kates.Invalid, 100)
 	c = c.With(kates.WithInterval(0), kates.WithOnInvalid(func(i kates.Invalid) { all <- i }))
 	if !keyed {
-		s, err := kates.Watch[S](t.Context(), c, q)
+		s, err := kates.Watch[S](t.Context(), c, queries...)
 		require.NoError(t, err)
 		t.Cleanup(s.Close)
 		go func() {
@@ -132,7 +133,7 @@ func reported[S any](t *testing.T, c *kates.Client, keyed bool, q kates.Query) <
 		}()
 		return all
 	}
-	each, err := kates.WatchEach[S](t.Context(), c, q)
+	each, err := kates.WatchEach[S](t.Context(), c, queries...)
 	require.NoError(t, err)
 	t.Cleanup(each.Close)
 	go func() {
@@ -172,7 +173,7 @@ func TestG4G8WhatIsInvalidIsWhole(t *testing.T) {
 	type misfits struct {
 		Pods []*misfit `kates:"pods"`
 	}
-	for form, read := range map[string]func(*testing.T, *kates.Client, bool, kates.Query) <-chan kates.Invalid{
+	for form, read := range map[string]func(*testing.T, *kates.Client, bool, ...kates.Query) <-chan kates.Invalid{
 		"typed": reported[typed], "untyped": reported[untyped], "a struct": reported[some],
 	} {
 		for how, of := range invalidities {
@@ -332,4 +333,58 @@ func TestAWatchThatAsksNoKeyIsNotInvalidByOne(t *testing.T) {
 	var snap nodes
 	next(t, s, &snap, func() bool { return len(snap.Pods) == 1 })
 	assert.Empty(t, snap.Invalid)
+}
+
+// TestG8WhatIsInvalidAmongNamedObjectsIsWhole: each has a watch of its own.
+func TestG8WhatIsInvalidAmongNamedObjectsIsWhole(t *testing.T) {
+	type named struct {
+		ConfigMaps []*kates.ConfigMap
+		Pods       []*node `kates:"pods"`
+	}
+	c := katestest.NewServer(t, katestest.WithObjects(configMap("listed"), fullPod("listed", "bad"))).Client(t)
+	invalid := reported[named](t, c, true, kates.Query{Name: "ConfigMaps", Namespace: "default"}, kates.Query{
+		Name: "Pods", Key: invalidities["Key of struct"].query.Key,
+		Refs: []kates.Ref{kates.RefsOf("ConfigMaps", func(cm *kates.ConfigMap) []types.NamespacedName {
+			return []types.NamespacedName{{Namespace: cm.Namespace, Name: cm.Name}}
+		})},
+	})
+	requireWhole(t, invalid, "listed")
+}
+
+// TestG8WhatATransformRefusesIsInvalidWhereItWas: the original does not have the label that the
+// Transform makes, and the Key reads.
+func TestG8WhatATransformRefusesIsInvalidWhereItWas(t *testing.T) {
+	type typed struct {
+		Pods    []*kates.Pod
+		Invalid []kates.Invalid
+	}
+	for name, c := range keepClients(t, fullPod("a", "n1")) {
+		t.Run(name, func(t *testing.T) {
+			each, err := kates.WatchEach[typed](t.Context(), c, kates.Query{
+				Name: "Pods", Key: kates.ByLabel("team"),
+				Transform: kates.TransformOf(func(o metav1.Object) error {
+					o.SetLabels(map[string]string{"team": "blue"})
+					return refuse(o.GetAnnotations()["node"])
+				}),
+			})
+			require.NoError(t, err)
+			defer each.Close()
+			turn, err := each.Next(soon(t))
+			require.NoError(t, err)
+			assert.Equal(t, "blue", turn.Key)
+			require.Len(t, turn.Snapshot.Pods, 1)
+			turn.Done(nil)
+			pod := &kates.Pod{}
+			require.NoError(t, c.Get(t.Context(), fullPod("a", ""), pod))
+			pod.Annotations["node"] = "bad"
+			require.NoError(t, c.Update(t.Context(), pod, nil))
+			turn, err = each.Next(soon(t))
+			require.NoError(t, err)
+			assert.Equal(t, "blue", turn.Key)
+			assert.False(t, turn.Gone)
+			require.Len(t, turn.Snapshot.Invalid, 1)
+			assert.Equal(t, map[string]string{"app": "web"}, turn.Snapshot.Invalid[0].Object.GetLabels(), "the server's")
+			turn.Done(nil)
+		})
+	}
 }

@@ -144,8 +144,8 @@ var reports = []compile.Report{
 	{Type: reflect.TypeFor[[]Invalid](), What: "for invalid objects"},
 }
 
-// changeQueries compiles queries that come while a watch runs, of a struct type if there is one, and does
-// something with them.
+// changeQueries compiles queries that come while a watch runs, of a struct type if there is one. It
+// does something with them.
 func changeQueries(
 	ctx context.Context, c *compile.Compiler, what string, t reflect.Type, queries []Query, do func(context.Context, ...query.Query) error,
 ) (err error) {
@@ -304,7 +304,7 @@ func (a *Accumulator) Replace(ctx context.Context, queries ...Query) error {
 	return a.change(ctx, "replace", queries, a.acc.Replace)
 }
 
-// changeQueries compiles queries that come at run time, and does something with them.
+// change compiles queries that come at run time, and does something with them.
 func (w *watching) change(ctx context.Context, what string, queries []Query, do func(context.Context, ...query.Query) error) error {
 	return changeQueries(ctx, w.client.compiler(), what, w.typ, queries, do)
 }

@@ -42,7 +42,7 @@ var ErrSecondReader = errors.New("another loop reads these snapshots: a second r
 //	    Slices   map[types.NamespacedName]*discoveryv1.EndpointSlice // maps as well
 //	    Hosts    []map[string]any `kates:"hosts.getambassador.io"`   // or a tag does
 //	    Routes   []MyRoute        `kates:"HTTPRoute,optional"`       // nil without such a kind
-//	    Pods     []*kates.Pod     `kates:",later"`                   // nil until Add adds its query
+//	    Pods     []*kates.Pod     `kates:",later"`                   // nil until an Add
 //	    Deltas   []*kates.Delta                                      // the latest changes
 //	    Invalid  []kates.Invalid                                     // objects left out, and why
 //	    Cached   string           `kates:"-"`                        // not a query

@@ -35,9 +35,9 @@ type Where struct {
 	OfMetadata bool
 }
 
-// Valid says why an object that a stream has changed, or holds in part, cannot be shown, nil if it can. A reader finds
-// out by itself, but too late: the original is gone. It runs like a Where, after the Transform. Its
-// values are comparable, and equal ones are the same function.
+// Valid says why an object cannot be shown that a stream has changed, or holds in part; nil if the
+// object can be shown. A reader finds out by itself, but too late: the original is gone. A Valid
+// runs like a Where, after the Transform. Values are comparable. Equal ones are the same function.
 type Valid interface{ Check(Object) error }
 
 // Signal decides whether a change of an object is worth a signal. old is nil for an object that is

@@ -83,8 +83,8 @@ func (o Original) Object() *unstructured.Unstructured {
 }
 
 // sameOriginal reports whether two originals of one version have the same content. They are not
-// decoded for that: where their forms differ, as the answer to an own write differs from a list, the
-// version decides.
+// decoded for that. The answer to an own write has another form than a list: there the version
+// decides.
 func sameOriginal(a, b Original) bool {
 	if a.decode == nil || b.decode == nil {
 		return a.decode == nil && b.decode == nil

@@ -104,7 +104,7 @@ func ByNamespacedName() *Key {
 	return k
 }
 
-// ByOwner gives the key of an object's controller, as a Key of the controller gives it. A nil one is
+// ByOwner gives the key of an object's controller, as a Key of the controller gives it. Nil is
 // [ByNamespacedName].
 func ByOwner(kind string, owners *Key) *Key {
 	if owners == nil {

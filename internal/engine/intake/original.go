@@ -60,7 +60,11 @@ func (s *Intake) Bounded(o object.Object) object.Object {
 	if r, received := o.(*object.Received); received {
 		o = r.Object
 	}
-	key, bytes := object.KeyOf(o), object.FaultOriginal(o).Bytes()
+	bytes := object.FaultOriginal(o).Bytes()
+	if bytes == 0 && !s.originals.any.Load() {
+		return o
+	}
+	key := object.KeyOf(o)
 	if bytes > 0 && object.Ambiguous(key) || !s.originals.set(key, bytes) {
 		s.originals.set(key, 0)
 		return object.WithoutOriginal(o)
@@ -69,16 +73,15 @@ func (s *Intake) Bounded(o object.Object) object.Object {
 }
 
 // Note notes what the stream holds of a key; nil: nothing.
-func (s *Intake) Note(key object.Key, held object.Object) {
-	s.originals.set(key, object.FaultOriginal(held).Bytes())
+func (s *Intake) Note(key object.Key, held func(object.Key) object.Object) {
+	if s.originals.any.Load() {
+		s.originals.set(key, object.FaultOriginal(held(key)).Bytes())
+	}
 }
 
 // set notes how many bytes the original of a key has, 0 for none. It reports whether there are so
 // many.
 func (o *originals) set(key object.Key, bytes int64) bool {
-	if bytes == 0 && !o.any.Load() {
-		return true
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.setLocked(key, bytes)

@@ -37,9 +37,9 @@ func TestG6WhatIsHeldOfOriginalsIsCounted(t *testing.T) {
 	// one that comes and is not taken, as a newer one is held
 	assert.True(t, isWhole(one.Bounded(refused("a", "1", 500))))
 	assert.Less(t, budget.Taken(), taken)
-	one.Note(object.KeyOf(a), refused("a", "1", 1400))
+	one.Note(object.KeyOf(a), func(object.Key) object.Object { return refused("a", "1", 1400) })
 	assert.Equal(t, taken, budget.Taken())
-	one.Note(object.KeyOf(a), nil)
+	one.Note(object.KeyOf(a), func(object.Key) object.Object { return nil })
 	assert.Less(t, budget.Taken(), int64(1100), "it is gone")
 
 	// a list that brings some, and is given up

@@ -154,25 +154,31 @@ func (p *Partitions) placedOf(i int, q query.Query, o object.Object, old *placed
 	switch {
 	case err != nil:
 		left := &placed{row: tables.Row{Source: o, Err: err}, every: f == nil}
-		has := old != nil && object.UIDOf(old.row.Source) == object.UIDOf(o)
-		known := knownOf(o, q.KeyOfMetadata)
-		if has && q.Transform.Changes() {
-			known = nil // the Key is a function of what the Transform makes
-		}
-		if f != nil && known != nil {
-			if keys, every, err := keysOf(f, known); err == nil {
-				left.keys, left.every = keys, every
-				return left
-			}
-		}
-		if f != nil && has {
-			left.keys, left.every = old.keys, old.every
+		if f != nil {
+			left.keys, left.every = keysLeft(q, o, old)
 		}
 		return left
 	case len(keys) == 0 && !every:
 		return &placed{row: tables.Row{Source: o}}
 	}
 	return &placed{row: p.collector.Convert(p.indexes.binding, i, p.indexes.fields[i].Name, o), keys: keys, every: every}
+}
+
+// keysLeft are the partitions of an object that is left out: by what is known of it, or else those
+// that it had. A Key is a function of what a Transform makes: there those that it had come first.
+func keysLeft(q query.Query, o object.Object, old *placed) (keys []string, every bool) {
+	had := old != nil && object.UIDOf(old.row.Source) == object.UIDOf(o)
+	if !had || !q.Transform.Changes() {
+		if known := knownOf(o, q.KeyOfMetadata); known != nil {
+			if keys, every, err := keysOf(q.Key, known); err == nil {
+				return keys, every
+			}
+		}
+	}
+	if had {
+		return old.keys, old.every
+	}
+	return nil, false
 }
 
 // knownOf is what is known of an object that is left out, nil for nothing.

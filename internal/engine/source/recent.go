@@ -87,8 +87,8 @@ func (r *recentEvents) read(ctx context.Context, w *Watch) (sound bool) {
 	return true
 }
 
-// addEvent takes in an event. It returns false if the event makes no sense. A bookmark may repeat an
-// old version. An event that is no newer than the one before does not say when its object was
+// addEvent takes in an event. It returns false if the event makes no sense. A bookmark may repeat
+// an old version. An event that is no newer than the one before does not say when its object was
 // deleted (rule 10).
 func (r *recentEvents) addEvent(raw watch.Event) (sound bool) {
 	e, err := Check(raw)

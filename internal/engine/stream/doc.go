@@ -46,9 +46,9 @@
 // judged by the selectors, then put into the stream's form, then transformed, and then stored:
 // once per version, without locks. A list that repeats a version is compared with what is held,
 // and takes its place where the content differs (rule 9 of package coherence). One that does not
-// decode is stored as its identity with the error ([object.Undecoded], [object.Fault]), and with its
-// original as far as [Config].OriginalsMax allows. It is left out by itself, and its versions,
-// deletions and own writes count as ever. Whether a change is
+// decode is stored as its identity with the error ([object.Undecoded], [object.Fault]). As far as
+// [Config].OriginalsMax allows, its original is stored, too. It is left out by itself, and its
+// versions, deletions and own writes count as ever. Whether a change is
 // worth a signal ([object.Signal]) is the listener's own decision. It is asked after the lock is
 // released, for each change in turn: a quiet change never hides another.
 //

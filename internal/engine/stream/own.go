@@ -56,7 +56,7 @@ func (s *Stream) RecordWrite(w coherence.Write, by Cause) bool {
 	}
 	undated := s.store.View.Undated()
 	recorded := s.store.View.Record(w, s.store.Stored(w.Key), time.Now())
-	s.Note(w.Key, s.store.Read(w.Key))
+	s.Note(w.Key, s.store.Read)
 	if !recorded {
 		s.mu.Unlock()
 		return false

@@ -127,7 +127,7 @@ func (s *Stream) event(item runtime.Object, deleted bool) error {
 		wake = s.showStored(s.notifyListeners(wake, key, before, Delivered), ended, key)
 		s.waiters.wake() // an echo changes nothing, but a Sync may wait for it
 	}
-	s.Note(key, s.store.Read(key))
+	s.Note(key, s.store.Read)
 	s.mu.Unlock()
 	s.logRecovered(recovered)
 	run(wake)

@@ -47,7 +47,7 @@ func (d doubtful) Error() string { return string(d) }
 const (
 	noFile       = doubtful("nothing is kept of it")
 	fromContents = doubtful("the server has no versions")
-	transforms   = doubtful("its objects are chosen or transformed by a function, which may be another one now")
+	transforms   = doubtful("its objects are chosen, judged or transformed by a function, which may be another one now")
 	ofSecrets    = doubtful("Secrets are kept only with a key")
 	unpackable   = doubtful("its objects cannot be packed")
 )

@@ -81,7 +81,7 @@ func TestNoRequestFailsWhenTheGatewayIsKilledAndNginxIsAdopted(t *testing.T) {
 	l.halt()
 }
 
-// settled waits until nginx' last workers are all that there are. Nothing asks for reloads any more.
+// settled waits until nginx' last workers are all that there are. Nobody asks for reloads any more.
 func (w *world) settled(g *gateway) {
 	w.Helper()
 	last, since := "", time.Now()
