@@ -26,7 +26,7 @@ func TestARootThatWasDeletedIsReconciledOnceMoreWithTheLastKnownObjectAndWhatItO
 		c := &calls{}
 		var before *corev1.ConfigMap
 		c.answer = func(_ context.Context, a *app) (controller.Result, error) {
-			if a.Info.Departed != "" {
+			if a.Info.Departure != "" {
 				assert.Same(t, before, a.Root)
 			}
 			before = a.Root
@@ -67,7 +67,7 @@ func TestADepartedRootIsReconciledUntilThatSucceedsAndThenForgotten(t *testing.T
 		w.root("a", "u", "1")
 		n := 0
 		c := &calls{answer: func(_ context.Context, a *app) (controller.Result, error) {
-			if a.Info.Departed == "" {
+			if a.Info.Departure == "" {
 				return controller.Done, nil
 			}
 			switch n++; n {
@@ -100,7 +100,7 @@ func TestAPermanentErrorOfADepartedRootForgetsIt(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.root("a", "u", "1")
 		c := &calls{answer: func(_ context.Context, a *app) (controller.Result, error) {
-			if a.Info.Departed == "" {
+			if a.Info.Departure == "" {
 				return controller.Done, nil
 			}
 			return controller.Done, kates.Permanent(errOops)
@@ -122,7 +122,7 @@ func TestG7ARootThatAnotherOneReplacedDepartsFirstAndItsSuccessorIsNextWithItsOw
 		w.owns("a", "u1", "old")
 		c, replaced := &calls{}, make(chan struct{})
 		c.answer = func(ctx context.Context, a *app) (controller.Result, error) {
-			if a.Info.Departed != "" {
+			if a.Info.Departure != "" {
 				return controller.Done, w.Client.Create(ctx, ownedObject("a", "u2", "new"), nil)
 			}
 			<-replaced // one turn then finds both changes
@@ -294,7 +294,7 @@ func TestG8ARootHasDepartedThoughTheNextOneOfItsNameCannotBeRead(t *testing.T) {
 				w.secret("s", "ns/a")
 				failures := 2
 				c := &calls{answer: func(_ context.Context, a *app) (controller.Result, error) {
-					if failures--; a.Info.Departed != "" && failures >= 0 {
+					if failures--; a.Info.Departure != "" && failures >= 0 {
 						return controller.Done, errOops
 					}
 					return controller.Done, nil

@@ -9,7 +9,7 @@
 //	}
 //
 //	apps, err := controller.New(client, "apps", func(ctx context.Context, p *AppParts) (controller.Result, error) {
-//	    if p.Info.Departed != "" {
+//	    if p.Info.Departure != "" {
 //	        return controller.Done, cleanUp(ctx, p.Root)
 //	    }
 //	    return controller.Done, converge(ctx, p)
@@ -91,7 +91,7 @@
 // may be gone at once (see [kates.UnderFinalizer]); it departs with the finalizer.
 //
 // A root without finalizers that does not exist any more is reconciled with the last object that
-// was known. Info.Departed says whether it was deleted, or has left the query, by a label that has
+// was known. Info.Departure says whether it was deleted, or has left the query, by a label that has
 // changed, and still exists (the server is asked, where the root's query has selectors, a Where or
 // Refs). That is repeated until the reconcile returns neither an error, other than a permanent
 // one, nor RequeueAfter. Then the key is forgotten, whatever objects are left that the root owned:
@@ -153,7 +153,7 @@
 //	EventRecorder                               kates/events
 //	the fake client; envtest                    kates/katestest; an API server of your own
 //	source.Channel                              kates.WithTriggers, Trigger, TriggerAll
-//	NotFound of the deleted object              Info.Departed, with the last known object
+//	NotFound of the deleted object              Info.Departure, with the last known object
 //	Manager                                     none is needed; a Controller is a manager.Runnable
 //
 // [Controller.Start] and [Controller.NeedLeaderElection] make it a manager.Runnable, so that a

@@ -26,8 +26,8 @@ type SiteParts struct {
 // reconcileSite makes the deployment of a site. It creates it once: the next reconcile sees it,
 // however late the watch is.
 func reconcileSite(ctx context.Context, client *kates.Client, p *SiteParts) (controller.Result, error) {
-	if p.Info.Departed != "" {
-		fmt.Println(p.Info.Key, p.Info.Departed)
+	if p.Info.Departure != "" {
+		fmt.Println(p.Info.Key, p.Info.Departure)
 		return controller.Done, nil
 	}
 	if p.Site.Data["image"] == "" {

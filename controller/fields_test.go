@@ -34,7 +34,7 @@ func (s *several) text() string {
 	for _, child := range s.Children {
 		text += " >" + child.Name
 	}
-	return text + strings.TrimRight(" "+string(s.Info.Departed), " ")
+	return text + strings.TrimRight(" "+string(s.Info.Departure), " ")
 }
 
 // runSeveral runs a controller of it. The function that it returns gives the reconciles since the

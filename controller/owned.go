@@ -14,7 +14,7 @@ import (
 // [kates.OwnedSet] takes as Existing. It is never nil, because a nil Existing means that nobody
 // has looked. The objects are shared and read-only.
 //
-//	client.ApplyOwned(ctx, kates.OwnedSet{Owner: p.Root, Name: "app", Objects: wanted(p), Existing: controller.Owned(p)})
+//	client.ApplyOwned(ctx, kates.OwnedSet{Owner: p.Root, SetName: "app", Objects: wanted(p), Existing: controller.Owned(p)})
 //
 // It panics if a field's elements do not identify their objects, for example structs without
 // metadata.

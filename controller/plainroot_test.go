@@ -29,13 +29,13 @@ func TestARootMayBeAPlainStruct(t *testing.T) {
 		var all []plainRoot
 		r := run(w, func(ctx context.Context, p *plainRoot) (controller.Result, error) {
 			all = append(all, *p)
-			if p.Info.Departed != "" {
+			if p.Info.Departure != "" {
 				return controller.Done, nil
 			}
 			d := &appsv1.Deployment{}
 			d.Name, d.Namespace = p.Settings.Metadata.Name, p.Info.Root.GetNamespace()
 			_, err := w.Client.ApplyOwned(ctx, kates.OwnedSet{
-				Owner: p.Info.Root, Name: "app", Objects: []kates.Object{d}, Existing: controller.Owned(p),
+				Owner: p.Info.Root, SetName: "app", Objects: []kates.Object{d}, Existing: controller.Owned(p),
 			})
 			return controller.Done, err
 		})
@@ -59,7 +59,7 @@ func TestARootMayBeAPlainStruct(t *testing.T) {
 		w.remove(configs, "ns", "a")
 		r.runs()
 		require.NotEmpty(t, all)
-		assert.Equal(t, controller.Deleted, all[0].Info.Departed)
+		assert.Equal(t, controller.Deleted, all[0].Info.Departure)
 		assert.Equal(t, "2", all[0].Settings.Data["a"], "as it was known last")
 		assert.Equal(t, "ua", string(all[0].Info.Root.GetUID()))
 	})

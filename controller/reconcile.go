@@ -63,7 +63,7 @@ func (r *run) reconcile(ctx context.Context, turn *keyed.Root, k *held, attempt 
 	}
 	root, info := k.root, Info{Key: turn.Name(), Attempt: attempt, Root: k.root}
 	if k.departed {
-		if info.Departed, err = r.departure(ctx, root, turn.Exists()); err != nil {
+		if info.Departure, err = r.departure(ctx, root, turn.Exists()); err != nil {
 			return Done, err
 		}
 		turn.OwnedBy(root.GetUID())

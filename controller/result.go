@@ -33,9 +33,9 @@ type Info struct {
 	// Root is the root as an object, shared and read-only: what [kates.OwnedSet] and the client's
 	// methods take if the root's field is a plain struct. For an API type it is the field's value.
 	Root kates.Object
-	// Departed is empty while the root exists. Otherwise the root is the last one that was known,
-	// and Departed says why it is not there any more.
-	Departed Departure
+	// Departure is empty while the root exists. Otherwise the root is the last one that was known,
+	// and Departure says why it is not there any more.
+	Departure Departure
 }
 
 // Departure says why a root is not there any more.

@@ -46,7 +46,7 @@ func TestARequeueIsDroppedWhenItsKeyIsGone(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.root("a", "u1", "1")
 		c := &calls{answer: func(_ context.Context, a *app) (controller.Result, error) {
-			if a.Info.Departed != "" {
+			if a.Info.Departure != "" {
 				return controller.Done, nil
 			}
 			return controller.RequeueAfter(time.Minute), nil

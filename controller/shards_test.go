@@ -76,7 +76,7 @@ func halved(t *testing.T, f func(t *testing.T, g *half, c *kates.Client, run fun
 			c, err := New(client, "test", func(ctx context.Context, p *part) (Result, error) {
 				mu.Lock()
 				defer mu.Unlock()
-				seen = append(seen, ctx.Value(ctxKey{}).(string)+" "+string(p.Info.Departed))
+				seen = append(seen, ctx.Value(ctxKey{}).(string)+" "+string(p.Info.Departure))
 				return Done, nil
 			})
 			require.NoError(t, err)

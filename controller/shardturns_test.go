@@ -83,7 +83,7 @@ func departing(t *testing.T, s *single, reconcile func(ctx context.Context, call
 		var calls []string
 		c, err := New(client, "test", func(ctx context.Context, p *part) (Result, error) {
 			mu.Lock()
-			calls = append(calls, p.Root.Name+" "+string(p.Info.Departed))
+			calls = append(calls, p.Root.Name+" "+string(p.Info.Departure))
 			n := len(calls)
 			mu.Unlock()
 			return Done, reconcile(ctx, n)

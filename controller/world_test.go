@@ -57,8 +57,8 @@ func (a *app) text() string {
 	for _, n := range a.Nodes {
 		s += " @" + n.Name
 	}
-	if a.Info.Departed != "" {
-		s += " " + string(a.Info.Departed)
+	if a.Info.Departure != "" {
+		s += " " + string(a.Info.Departure)
 	}
 	return s
 }

@@ -32,8 +32,8 @@ func TestARequeueComesAfterItsTimeAndNotForARootThatIsGone(t *testing.T) {
 	}
 	calls := make(chan call, 100)
 	c := reconciling(r, func(_ context.Context, p *hostParts) (controller.Result, error) {
-		calls <- call{p.Info.Key, time.Now(), p.Info.Departed != ""}
-		if p.Info.Departed != "" {
+		calls <- call{p.Info.Key, time.Now(), p.Info.Departure != ""}
+		if p.Info.Departure != "" {
 			return controller.Done, nil
 		}
 		return controller.RequeueAfter(after), nil

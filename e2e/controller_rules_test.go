@@ -30,7 +30,7 @@ func tell(to chan<- told) func(context.Context, *hostParts) (controller.Result, 
 		for _, cm := range p.Maps {
 			owned += cm.Name + " "
 		}
-		to <- told{p.Info.Key, string(p.Root.GetUID()), owned, p.Info.Departed, p.Root.GetDeletionTimestamp() != nil}
+		to <- told{p.Info.Key, string(p.Root.GetUID()), owned, p.Info.Departure, p.Root.GetDeletionTimestamp() != nil}
 		return controller.Done, nil
 	}
 }

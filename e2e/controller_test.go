@@ -68,7 +68,7 @@ type hostMaker struct {
 
 func (m *hostMaker) reconcile(ctx context.Context, p *hostParts) (controller.Result, error) {
 	defer m.hold(p)()
-	if p.Info.Departed != "" {
+	if p.Info.Departure != "" {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		assert.False(m.t, m.departed[p.Root.GetUID()], "departed once")

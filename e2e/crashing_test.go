@@ -82,7 +82,7 @@ func crash(kubeconfig, namespaces string) error {
 
 // reconcile tells its parent when it begins to write, and when it ends.
 func (c *crashing) reconcile(ctx context.Context, p *crashingParts) (controller.Result, error) {
-	if p.Info.Departed != "" || p.complete() {
+	if p.Info.Departure != "" || p.complete() {
 		return controller.Done, nil
 	}
 	fmt.Println("+", p.Info.Key)
@@ -114,7 +114,7 @@ func (p *crashingParts) recorded() bool {
 
 func (c *crashing) make(ctx context.Context, p *crashingParts) error {
 	root := p.Root
-	set := kates.OwnedSet{Owner: root, Name: "crashing"}
+	set := kates.OwnedSet{Owner: root, SetName: "crashing"}
 	for _, wanted := range root.Spec.ConfigMaps {
 		cm := &corev1.ConfigMap{ObjectMeta: named(root.Namespace, root.Name+"-"+wanted.Name), Data: wanted.Data}
 		set.Objects = append(set.Objects, cm)

@@ -52,7 +52,7 @@ func (r *placer) reconcile(ctx context.Context, p *fleet.Parts[placing, placedPa
 	r.mu.Unlock()
 	return controller.Done, kates.UnderFinalizer(ctx, r.home, p.Home.Root, "example.com/parts", func(ctx context.Context, _ *kates.ConfigMap) (err error) {
 		for name := range p.Clusters {
-			set := kates.OwnedSet{Name: "e2e"}
+			set := kates.OwnedSet{SetName: "e2e"}
 			for _, wanted := range strings.Fields(p.Home.Root.Data["wants"]) {
 				set.Objects = append(set.Objects, secretOf(wanted))
 			}
@@ -65,7 +65,7 @@ func (r *placer) reconcile(ctx context.Context, p *fleet.Parts[placing, placedPa
 		r.mu.Lock()
 		r.applied = make(map[string][]string)
 		r.mu.Unlock()
-		return p.RemoveOwned(ctx, kates.OwnedSet{Name: "e2e"})
+		return p.RemoveOwned(ctx, kates.OwnedSet{SetName: "e2e"})
 	})
 }
 

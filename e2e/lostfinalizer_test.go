@@ -115,7 +115,7 @@ func TestAFinalizerThatComesDuringADeletionIsLostAndTheDepartureIsReconciled(t *
 	const f = "example.com/f"
 	made, departed := make(chan string, 10), make(chan *corev1.ConfigMap, 10)
 	reconcile := func(ctx context.Context, p *mapParts) (controller.Result, error) {
-		if p.Info.Departed != "" {
+		if p.Info.Departure != "" {
 			departed <- p.Root
 			return controller.Done, nil
 		}

@@ -110,7 +110,7 @@ func (o *ownedTest) configMap(name string, data ...string) *corev1.ConfigMap {
 }
 
 func (o *ownedTest) set(objects ...kates.Object) kates.OwnedSet {
-	return kates.OwnedSet{Owner: o.root, Name: "e2e", Objects: objects, Kinds: []string{"configmaps"}}
+	return kates.OwnedSet{Owner: o.root, SetName: "e2e", Objects: objects, Kinds: []string{"configmaps"}}
 }
 
 func (o *ownedTest) apply(set kates.OwnedSet, opts ...kates.WriteOption) kates.OwnedResult {

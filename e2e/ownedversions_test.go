@@ -56,7 +56,7 @@ func TestApplyOwnedPrunesNothingThatIsWantedInAnotherVersionOfItsKind(t *testing
 				}
 			}
 			require.NoError(t, watch(o))
-			one := kates.OwnedSet{Owner: o.root, Name: "e2e", Kinds: []string{"horizontalpodautoscalers.v1.autoscaling", "hpa"}, Objects: []kates.Object{o.scalerV1("a", 2), o.scalerV1("b", 2)}}
+			one := kates.OwnedSet{Owner: o.root, SetName: "e2e", Kinds: []string{"horizontalpodautoscalers.v1.autoscaling", "hpa"}, Objects: []kates.Object{o.scalerV1("a", 2), o.scalerV1("b", 2)}}
 			two := one
 			two.Objects = []kates.Object{o.scalerV2("a", 2), o.scalerV2("c", 3)}
 			o.apply(one)

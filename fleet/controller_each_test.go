@@ -36,7 +36,7 @@ func unitRoot(name string) *kates.ConfigMap {
 
 // ensureService makes the service of a root, once.
 func ensureService(ctx context.Context, cluster *Cluster, p *unit) error {
-	if p.Info.Departed != "" || len(p.Services) > 0 {
+	if p.Info.Departure != "" || len(p.Services) > 0 {
 		return nil
 	}
 	s := service(p.Root.Name)
@@ -55,7 +55,7 @@ type reconciled struct {
 func (r *reconciled) note(cluster *Cluster, p *unit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.all = append(r.all, strings.TrimSpace(fmt.Sprintf("%s/%s %s", cluster.Name(), p.Root.Name, p.Info.Departed)))
+	r.all = append(r.all, strings.TrimSpace(fmt.Sprintf("%s/%s %s", cluster.Name(), p.Root.Name, p.Info.Departure)))
 }
 
 // expect waits, and checks what was reconciled since the last time, in any order.

@@ -47,7 +47,7 @@ type Parts[H, R any] struct {
 //	}
 //	apps, err := fleet.NewHomeController(f, home, "apps", func(ctx context.Context, p *fleet.Parts[App, Placed]) (controller.Result, error) {
 //	    for cluster := range p.Clusters {
-//	        _, err := p.ApplyOwned(ctx, cluster, kates.OwnedSet{Name: "apps", Objects: wanted(p.Home.Root)})
+//	        _, err := p.ApplyOwned(ctx, cluster, kates.OwnedSet{SetName: "apps", Objects: wanted(p.Home.Root)})
 //	        ...
 //	    }
 //	}, kates.Query{Name: "Quotas", Key: kates.ByLabel("app")})

@@ -68,13 +68,13 @@ func removing(t *testing.T, f *Fleet, home *katestest.Fake, before func()) (fail
 	reconciling(t, f, home, func(ctx context.Context, p *rootTurn) error {
 		last = kates.UnderFinalizer(ctx, home.Client, p.Home.Root, "example.com/parts",
 			func(ctx context.Context, _ *kates.ConfigMap) error {
-				other := kates.OwnedSet{Name: "other", Objects: []kates.Object{service("stays")}}
+				other := kates.OwnedSet{SetName: "other", Objects: []kates.Object{service("stays")}}
 				_, err := p.ApplyOwned(ctx, "a", other)
 				return errors.Join(err, applyAll(ctx, p))
 			},
 			func(ctx context.Context, _ *kates.ConfigMap) error {
 				before()
-				return p.RemoveOwned(ctx, kates.OwnedSet{Name: "unit"})
+				return p.RemoveOwned(ctx, kates.OwnedSet{SetName: "unit"})
 			})
 		return last
 	})

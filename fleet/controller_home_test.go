@@ -48,7 +48,7 @@ func newRoot(uid types.UID, wants ...string) *kates.ConfigMap {
 
 // set is what a root wants in one cluster.
 func set(p *rootTurn) kates.OwnedSet {
-	s := kates.OwnedSet{Name: "unit"}
+	s := kates.OwnedSet{SetName: "unit"}
 	for _, name := range strings.Fields(p.Home.Root.Data["wants"]) {
 		s.Objects = append(s.Objects, service(name))
 	}
@@ -233,7 +233,7 @@ func TestAFinalizerStaysUntilAllClustersHaveRemovedWhatIsOwned(t *testing.T) {
 			failed = kates.UnderFinalizer(ctx, home.Client, p.Home.Root, "example.com/parts",
 				func(ctx context.Context, _ *kates.ConfigMap) error { return applyAll(ctx, p) },
 				func(ctx context.Context, _ *kates.ConfigMap) error {
-					return p.RemoveOwned(ctx, kates.OwnedSet{Name: "unit"})
+					return p.RemoveOwned(ctx, kates.OwnedSet{SetName: "unit"})
 				})
 			return failed
 		})

@@ -121,7 +121,7 @@ func (p *Parts[H, R]) RemoveOwned(ctx context.Context, set kates.OwnedSet, opts 
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	label, value := cmp.Or(set.Label, kates.OwnedSetLabel), set.Name+"."+string(p.info.Root.GetUID())
+	label, value := cmp.Or(set.Label, kates.OwnedSetLabel), set.SetName+"."+string(p.info.Root.GetUID())
 	for _, shown := range p.Clusters {
 		for _, o := range p.home.owned(reflect.ValueOf(shown).Elem()) {
 			if o.GetLabels()[label] == value {

@@ -122,7 +122,7 @@ func queryOf(kind string, p plan.Plan) kates.Query {
 		part := p.Parts[0]
 		q.Namespace, q.LabelSelector = part.Namespace, part.Labels
 		if part.Name != "" {
-			q.Fields = fields.OneTermEqualSelector("metadata.name", part.Name)
+			q.FieldSelector = fields.OneTermEqualSelector("metadata.name", part.Name).String()
 		}
 		return q
 	}
@@ -142,7 +142,7 @@ func queryOf(kind string, p plan.Plan) kates.Query {
 			required = append(required, fields.OneTermEqualSelector("metadata.name", part.Name))
 		}
 		if required != nil {
-			s.Fields = fields.AndSelectors(required...)
+			s.FieldSelector = fields.AndSelectors(required...).String()
 		}
 		q.AnyOf = append(q.AnyOf, s)
 	}

@@ -84,7 +84,7 @@ func TestTheWordsOfAHostileServerDoNothingToATerminal(t *testing.T) {
 	_, noUID := c.ClusterUID(ctx)
 	owner := configMap("owner")
 	owner.UID = "u"
-	_, notApplied := c.ApplyOwned(ctx, kates.OwnedSet{Owner: owner, Name: "a", Objects: []kates.Object{configMap("a")}})
+	_, notApplied := c.ApplyOwned(ctx, kates.OwnedSet{Owner: owner, SetName: "a", Objects: []kates.Object{configMap("a")}})
 	var list []*kates.ConfigMap
 	for what, err := range map[string]error{
 		"get": c.Get(ctx, configMap("a"), nil), "list": c.List(ctx, kates.Query{Kind: "ConfigMap"}, &list),
@@ -169,7 +169,7 @@ func TestApplyOwnedRepairsAForeignValueUnderItsOwnName(t *testing.T) {
 		for _, again := range []bool{false, true} {
 			program := server.Client(t)
 			await := watch(program)
-			set := kates.OwnedSet{Owner: owner, Name: "a", Objects: []kates.Object{policy}}
+			set := kates.OwnedSet{Owner: owner, SetName: "a", Objects: []kates.Object{policy}}
 			_, err := program.ApplyOwned(ctx, set)
 			require.NoError(t, err)
 			for part, change := range map[string]func(*kates.ConfigMap){

@@ -182,9 +182,11 @@ func (c *Client) With(opts ...WatchOption) *Client {
 	return &Client{core: c.core, watch: &lockedSettings{watchSettings: w}, observers: c.observers}
 }
 
-// MaxAccumulatorInterval sets the least time between two signals of the accumulators that Watch
-// returns from now on. A change waits at most this long for other changes before it is signalled.
-// The interval must be positive. See also [WithInterval].
+// For Emissary's code: MaxAccumulatorInterval sets the least time between two signals of the
+// accumulators that Watch returns from now on. New code uses [WithInterval].
+//
+// A change waits at most this long for other changes before it is signalled. The interval must be
+// positive.
 func (c *Client) MaxAccumulatorInterval(interval time.Duration) error {
 	if interval <= 0 {
 		return fmt.Errorf("the interval must be positive, not %s", interval)
@@ -229,6 +231,14 @@ type ClientConfig struct {
 	Namespace string
 }
 
+// RESTConfig reads the configuration, for what is no client of this package: the kit's server, a
+// client-go client, a manager. It follows the rules of [NewClient], and sends no request. The
+// result is the caller's. The default namespace is not part of a rest.Config.
+func (c ClientConfig) RESTConfig() (*rest.Config, error) {
+	config, _, err := c.load()
+	return config, err
+}
+
 // load reads the configuration. It returns the default namespace too.
 func (c ClientConfig) load() (*rest.Config, string, error) {
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.Context}
@@ -236,11 +246,14 @@ func (c ClientConfig) load() (*rest.Config, string, error) {
 	return kubeconfig.Load(c.Kubeconfig, overrides)
 }
 
-// NewClientFactory adds kubectl's connection flags (--kubeconfig, --context,
-// --namespace/-n, --server/-s, --token, --as, --as-user-extra, --request-timeout and so on) to
-// flags, and returns the function that makes a client from them once they are
-// parsed; before that it returns an error. The options are those of the client; what they say
-// counts more than the flags ([WithNamespace]).
+// For Emissary's code: NewClientFactory makes a client from kubectl's connection flags. New code
+// binds its own flags to the fields of a [ClientConfig], or takes kubectl's from the module
+// kates/configflags.
+//
+// It adds the flags (--kubeconfig, --context, --namespace/-n, --server/-s, --token, --as,
+// --as-user-extra, --request-timeout and so on) to flags, and returns the function that makes a
+// client from them once they are parsed; before that it returns an error. The options are those of
+// the client; what they say counts more than the flags ([WithNamespace]).
 //
 // The flag --cache-dir is accepted, so that command lines for kubectl work. It has no effect: what
 // discovery says is held in memory, and nothing is written to disk.

@@ -2,11 +2,11 @@ package kates_test
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"testing"
 	"testing/synctest"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
@@ -56,10 +56,10 @@ func TestAnAnswerThatNeverEndsEndsTheRequest(t *testing.T) {
 				mapper, err := katestest.NewMapper()
 				require.NoError(t, err)
 				config, bound := e.serve(t), kates.Tuning{MaxObjectBytes: smallObjects}
-				known, err := kates.NewClientFromRESTConfig(config, bound, kates.WithRESTMapper(mapper), kates.WithLogr(logr.Discard()))
+				known, err := kates.NewClientFromRESTConfig(config, bound, kates.WithRESTMapper(mapper), kates.WithLogger(slog.New(slog.DiscardHandler)))
 				require.NoError(t, err)
 				defer known.Close()
-				unknown, err := kates.NewClientFromRESTConfig(config, bound, kates.WithLogr(logr.Discard()))
+				unknown, err := kates.NewClientFromRESTConfig(config, bound, kates.WithLogger(slog.New(slog.DiscardHandler)))
 				require.NoError(t, err)
 				defer unknown.Close()
 				untouched := kates.ConfigMap{}

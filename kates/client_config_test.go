@@ -62,6 +62,11 @@ func TestTheZeroConfigurationIsTheCurrentContext(t *testing.T) {
 	assert.Equal(t, "https://test.example.com", cfg.Host)
 	assert.Equal(t, "secret", cfg.BearerToken)
 	assert.Equal(t, "default", namespace)
+	public, err := ClientConfig{}.RESTConfig()
+	require.NoError(t, err)
+	assert.Equal(t, cfg.Host+cfg.BearerToken, public.Host+public.BearerToken)
+	_, err = ClientConfig{Context: "none"}.RESTConfig()
+	require.ErrorContains(t, err, "none")
 }
 
 func TestContextAndNamespaceAreThoseAskedFor(t *testing.T) {

@@ -192,9 +192,9 @@ type LogEvent struct {
 // PodLogs sends the log of a pod to a channel: one event for each line, and for each container one
 // event that is Closed. It returns at once. Many calls may share a channel:
 //
-//	events := make(chan kates.LogEvent)
+//	events, options := make(chan kates.LogEvent), &corev1.PodLogOptions{Follow: true}
 //	for _, pod := range snap.Pods {
-//		if err := client.PodLogs(ctx, pod, &kates.PodLogOptions{Follow: true}, events); err != nil {
+//		if err := client.PodLogs(ctx, pod, options, events); err != nil {
 //			return err
 //		}
 //	}

@@ -143,7 +143,7 @@ func (m moving) owned(s definedKind) kates.OwnedSet {
 	m.Helper()
 	var owner kates.Namespace
 	require.NoError(m, m.client.Get(m.Context(), namespaceNamed("default"), &owner))
-	return kates.OwnedSet{Owner: &owner, Name: "set", Objects: []kates.Object{s.object("new")}}
+	return kates.OwnedSet{Owner: &owner, SetName: "set", Objects: []kates.Object{s.object("new")}}
 }
 
 func keysOf(m map[string]string) (all []string) {

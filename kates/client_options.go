@@ -175,16 +175,14 @@ func WithNamespace(namespace string) Option {
 // a program from starting, and those that need somebody to act, are logged as errors. Those that
 // pass by themselves are information; so is an optional kind that is refused or not served.
 // Warnings of the server (deprecated versions, unknown fields) are logged as information, each
-// once, unless the REST configuration has a handler of its own. Default: slog.Default.
+// once, unless the REST configuration has a handler of its own. Default: slog.Default. For a
+// logr.Logger l use slog.New(logr.ToSlogHandler(l)).
 func WithLogger(l *slog.Logger) Option {
 	if l == nil {
 		return senseless("WithLogger(nil): slog.New(slog.DiscardHandler) silences the client")
 	}
 	return option(func(o *settings) { o.log = logr.FromSlogHandler(l.Handler()) })
 }
-
-// WithLogr is WithLogger for a logr.Logger; logr.Discard() silences the client.
-func WithLogr(l logr.Logger) Option { return option(func(o *settings) { o.log = l }) }
 
 // WithFieldManager sets the field manager of all writes (see
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers): at most 128 bytes

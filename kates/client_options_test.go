@@ -98,7 +98,7 @@ func TestNilIsAnErrorAndNoPanic(t *testing.T) {
 			"Modify":     second(kates.Modify(t.Context(), fake.Client, x, func(*kates.ConfigMap) error { return nil }, option)),
 			"SetStatus":  second(kates.SetStatus(t.Context(), fake.Client, &kates.Pod{ObjectMeta: x.ObjectMeta}, option)),
 			"DeleteAll":  fake.Client.DeleteAll(t.Context(), kates.Query{Kind: "configmaps"}, option),
-			"ApplyOwned": second(fake.Client.ApplyOwned(t.Context(), kates.OwnedSet{Owner: x, Name: "set"}, option)),
+			"ApplyOwned": second(fake.Client.ApplyOwned(t.Context(), kates.OwnedSet{Owner: x, SetName: "set"}, option)),
 			"UnderFinalizer": kates.UnderFinalizer(t.Context(), fake.Client, x, "example.com/f",
 				finish, finish, option),
 		} {

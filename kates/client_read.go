@@ -50,7 +50,7 @@ func OfKind(kind string) CachedOption { return func(s *cachedSettings) { s.kind 
 
 // GetCached returns the object of that name.
 //
-//	web, err := kates.GetCached[kates.Service](ctx, client, "prod", "web")
+//	web, err := kates.GetCached[corev1.Service](ctx, client, "prod", "web")
 //	host, err := kates.GetCached[map[string]any](ctx, client, "prod", "h", kates.OfKind("hosts.getambassador.io"))
 //
 // T is the form of the object: a Go type that the client's scheme knows, which says the kind, or

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -91,7 +92,7 @@ func TestEachTransitionIsLoggedOnceHoweverOftenItIsTriedAgain(t *testing.T) {
 			return kates.WithLogger(slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})))
 		},
 		"logr": func(out *logged) kates.Option {
-			return kates.WithLogr(funcr.New(func(prefix, args string) { _, _ = out.Write([]byte(prefix + args + "\n")) }, funcr.Options{Verbosity: 1}))
+			return kates.WithLogger(slog.New(logr.ToSlogHandler(funcr.New(func(prefix, args string) { _, _ = out.Write([]byte(prefix + args + "\n")) }, funcr.Options{Verbosity: 1}))))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

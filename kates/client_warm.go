@@ -122,7 +122,9 @@ func WarmStartKey(key []byte) WarmStartSetting {
 // what is certain there.
 //
 // These watches are not kept: those with a [Query.Where], a [Query.Transform] or [WithTransform],
-// since a function of another process may do something else; those of Secrets, without a
+// since a function of another process may do something else, and for the same reason those of some
+// fields (a struct of the program, or a [Query.Projection]) with a [KeyOf] or [ByField] that is
+// asked; those of Secrets, without a
 // [WarmStartKey]; those with an object that does not decode into its Go type, while there is one;
 // those whose Go type loses something when it is written as JSON and read again; custom kinds,
 // where the server does not publish their schemas in OpenAPI v3; and all of a client that was made

@@ -18,151 +18,39 @@ import (
 	objects "github.com/kates-go/kates/internal/object"
 )
 
+// The types and constants in this file are those of the Kubernetes API. They are aliases, not
+// copies: an *Ingress is a *networkingv1.Ingress.
+
 // Object is a Kubernetes API object: it knows its kind, copies itself, and carries metadata.
 // *corev1.Pod and *Unstructured are two.
 type Object = objects.Object
 
-// The types below are those of the Kubernetes API, so that small programs need no other import.
-// They are aliases, not copies: a *Pod is a *corev1.Pod.
-
-// Metadata and untyped objects.
+// Objects without a Go type of their own.
 type (
-	TypeMeta             = metav1.TypeMeta
-	ObjectMeta           = metav1.ObjectMeta
-	APIResource          = metav1.APIResource
-	ObjectReference      = corev1.ObjectReference
-	LocalObjectReference = corev1.LocalObjectReference
-	Unstructured         = unstructured.Unstructured
+	// Unstructured is a whole object of any kind: a map with what its JSON says.
+	Unstructured = unstructured.Unstructured
 	// PartialObjectMetadata is an object that has only its kind and metadata.
 	PartialObjectMetadata = metav1.PartialObjectMetadata
 )
 
-// Namespaces, configuration and events.
+// Kinds of discovery.k8s.io and networking.k8s.io.
 type (
-	Namespace = corev1.Namespace
-	Event     = corev1.Event
-	ConfigMap = corev1.ConfigMap
-	Secret    = corev1.Secret
+	EndpointSlice = discoveryv1.EndpointSlice
+	Ingress       = networkingv1.Ingress
+	IngressClass  = networkingv1.IngressClass
 )
 
-// Services, their endpoints and ingress.
-type (
-	Service         = corev1.Service
-	ServiceSpec     = corev1.ServiceSpec
-	ServicePort     = corev1.ServicePort
-	Endpoints       = corev1.Endpoints      //lint:ignore SA1019 programs that still read them compile unchanged
-	EndpointSubset  = corev1.EndpointSubset //lint:ignore SA1019 as above
-	EndpointAddress = corev1.EndpointAddress
-	EndpointPort    = corev1.EndpointPort
-	EndpointSlice   = discoveryv1.EndpointSlice
-	Protocol        = corev1.Protocol
-	Ingress         = networkingv1.Ingress
-	IngressClass    = networkingv1.IngressClass
-)
+// PatchType says what the data of a [Client.Patch] is.
+type PatchType = types.PatchType
 
-// Identities and rights.
-type (
-	ServiceAccount     = corev1.ServiceAccount
-	Role               = rbacv1.Role
-	RoleBinding        = rbacv1.RoleBinding
-	ClusterRole        = rbacv1.ClusterRole
-	ClusterRoleBinding = rbacv1.ClusterRoleBinding
-)
-
-// Pods, what they are made of, and where they run.
-type (
-	Pod                               = corev1.Pod
-	PodSpec                           = corev1.PodSpec
-	PodTemplateSpec                   = corev1.PodTemplateSpec
-	PodCondition                      = corev1.PodCondition
-	PodLogOptions                     = corev1.PodLogOptions
-	Container                         = corev1.Container
-	EnvVar                            = corev1.EnvVar
-	SecurityContext                   = corev1.SecurityContext
-	Toleration                        = corev1.Toleration
-	TolerationOperator                = corev1.TolerationOperator
-	Node                              = corev1.Node
-	Volume                            = corev1.Volume
-	VolumeSource                      = corev1.VolumeSource
-	VolumeMount                       = corev1.VolumeMount
-	PersistentVolumeClaim             = corev1.PersistentVolumeClaim
-	PersistentVolumeClaimVolumeSource = corev1.PersistentVolumeClaimVolumeSource
-	ResourceRequirements              = corev1.ResourceRequirements
-	ResourceList                      = corev1.ResourceList
-)
-
-// Workloads.
-type (
-	Deployment  = appsv1.Deployment
-	ReplicaSet  = appsv1.ReplicaSet
-	StatefulSet = appsv1.StatefulSet
-)
-
-// Values.
-type (
-	Quantity    = resource.Quantity
-	IntOrString = intstr.IntOrString
-	Time        = metav1.Time
-	VersionInfo = version.Info
-)
-
-// Requests.
-type (
-	PatchType     = types.PatchType
-	GetOptions    = metav1.GetOptions
-	ListOptions   = metav1.ListOptions
-	CreateOptions = metav1.CreateOptions
-	UpdateOptions = metav1.UpdateOptions
-	PatchOptions  = metav1.PatchOptions
-	DeleteOptions = metav1.DeleteOptions
-)
-
-// Selectors.
-type (
-	LabelSelector = metav1.LabelSelector
-	LabelSet      = labels.Set
-	Selector      = labels.Selector
-)
-
+// The types of patches.
 const (
-	SecretTypeServiceAccountToken = corev1.SecretTypeServiceAccountToken
-	SecretTypeTLS                 = corev1.SecretTypeTLS
-
-	ProtocolTCP  = corev1.ProtocolTCP
-	ProtocolUDP  = corev1.ProtocolUDP
-	ProtocolSCTP = corev1.ProtocolSCTP
-
-	ServiceTypeLoadBalancer = corev1.ServiceTypeLoadBalancer
-	ServiceTypeClusterIP    = corev1.ServiceTypeClusterIP
-
-	TolerationOpExists = corev1.TolerationOpExists
-	TolerationOpEqual  = corev1.TolerationOpEqual
-
-	PodSucceeded      = corev1.PodSucceeded
-	PodFailed         = corev1.PodFailed
-	PodReady          = corev1.PodReady
-	CoreConditionTrue = corev1.ConditionTrue
-
-	ResourceCPU    = corev1.ResourceCPU
-	ResourceMemory = corev1.ResourceMemory
-
-	// NodeUnreachablePodReason is the reason in a pod's status when its node no longer answers.
-	// client-go has no name for it.
-	NodeUnreachablePodReason = "NodeLost"
-
-	NamespaceAll  = metav1.NamespaceAll
-	NamespaceNone = metav1.NamespaceNone
-
 	JSONPatchType           = types.JSONPatchType
 	MergePatchType          = types.MergePatchType
 	StrategicMergePatchType = types.StrategicMergePatchType
-	ApplyPatchType          = types.ApplyPatchType
-
-	// Int is the type of an IntOrString that holds a number.
-	Int = intstr.Int
 )
 
-// Functions of the Kubernetes libraries that programs need beside the types.
+// What an error of the API server says.
 var (
 	// The functions Is… report whether err, however wrapped, is an answer of that kind.
 	// IsNotFound: there is no such object, or no such resource.
@@ -193,9 +81,156 @@ var (
 	// IsServiceUnavailable and IsInternalError: the server, or what it depends on, has a fault.
 	IsServiceUnavailable = apierrors.IsServiceUnavailable
 	IsInternalError      = apierrors.IsInternalError
-	// MustParseQuantity parses "100m", "2Gi" and the like. It is for constants: it panics on a
-	// text that is no quantity.
-	MustParseQuantity = resource.MustParse
-	// ParseSelector parses a label selector such as "app=web,tier!=cache".
-	ParseSelector = labels.Parse
 )
+
+// For Emissary's code: the type of patch that is a server-side apply. New code uses
+// [Client.Apply].
+const ApplyPatchType = types.ApplyPatchType
+
+// For Emissary's code: metadata, and what names an object. New code uses the types of k8s.io, such
+// as [metav1.ObjectMeta] and [corev1.ObjectReference].
+type (
+	TypeMeta             = metav1.TypeMeta
+	ObjectMeta           = metav1.ObjectMeta
+	APIResource          = metav1.APIResource
+	ObjectReference      = corev1.ObjectReference
+	LocalObjectReference = corev1.LocalObjectReference
+)
+
+// For Emissary's code: namespaces, configuration and events. New code uses the types of
+// k8s.io/api, such as [corev1.ConfigMap].
+type (
+	Namespace = corev1.Namespace
+	Event     = corev1.Event
+	ConfigMap = corev1.ConfigMap
+	Secret    = corev1.Secret
+)
+
+// For Emissary's code: services and their endpoints. New code uses the types of k8s.io/api:
+// [corev1.Service], and [discoveryv1.EndpointSlice] in place of Endpoints.
+type (
+	Service         = corev1.Service
+	ServiceSpec     = corev1.ServiceSpec
+	ServicePort     = corev1.ServicePort
+	Endpoints       = corev1.Endpoints      //lint:ignore SA1019 programs that still read them compile unchanged
+	EndpointSubset  = corev1.EndpointSubset //lint:ignore SA1019 as above
+	EndpointAddress = corev1.EndpointAddress
+	EndpointPort    = corev1.EndpointPort
+	Protocol        = corev1.Protocol
+)
+
+// For Emissary's code: identities and rights. New code uses the types of k8s.io/api, such as
+// [corev1.ServiceAccount] and [rbacv1.Role].
+type (
+	ServiceAccount     = corev1.ServiceAccount
+	Role               = rbacv1.Role
+	RoleBinding        = rbacv1.RoleBinding
+	ClusterRole        = rbacv1.ClusterRole
+	ClusterRoleBinding = rbacv1.ClusterRoleBinding
+)
+
+// For Emissary's code: pods, what they are made of, and where they run. New code uses the types of
+// k8s.io/api, such as [corev1.Pod].
+type (
+	Pod                               = corev1.Pod
+	PodSpec                           = corev1.PodSpec
+	PodTemplateSpec                   = corev1.PodTemplateSpec
+	PodCondition                      = corev1.PodCondition
+	PodLogOptions                     = corev1.PodLogOptions
+	Container                         = corev1.Container
+	EnvVar                            = corev1.EnvVar
+	SecurityContext                   = corev1.SecurityContext
+	Toleration                        = corev1.Toleration
+	TolerationOperator                = corev1.TolerationOperator
+	Node                              = corev1.Node
+	Volume                            = corev1.Volume
+	VolumeSource                      = corev1.VolumeSource
+	VolumeMount                       = corev1.VolumeMount
+	PersistentVolumeClaim             = corev1.PersistentVolumeClaim
+	PersistentVolumeClaimVolumeSource = corev1.PersistentVolumeClaimVolumeSource
+	ResourceRequirements              = corev1.ResourceRequirements
+	ResourceList                      = corev1.ResourceList
+)
+
+// For Emissary's code: workloads. New code uses the types of k8s.io/api, such as
+// [appsv1.Deployment].
+type (
+	Deployment  = appsv1.Deployment
+	ReplicaSet  = appsv1.ReplicaSet
+	StatefulSet = appsv1.StatefulSet
+)
+
+// For Emissary's code: values in objects, and the server's version. New code uses the types of
+// k8s.io/apimachinery: [resource.Quantity], [intstr.IntOrString], [metav1.Time], [version.Info].
+type (
+	Quantity    = resource.Quantity
+	IntOrString = intstr.IntOrString
+	Time        = metav1.Time
+	VersionInfo = version.Info
+)
+
+// For Emissary's code: options of client-go's requests. Calls of a [Client] take a [WriteOption].
+// New code uses the types of k8s.io/apimachinery, such as [metav1.ListOptions], for other clients.
+type (
+	GetOptions    = metav1.GetOptions
+	ListOptions   = metav1.ListOptions
+	CreateOptions = metav1.CreateOptions
+	UpdateOptions = metav1.UpdateOptions
+	PatchOptions  = metav1.PatchOptions
+	DeleteOptions = metav1.DeleteOptions
+)
+
+// For Emissary's code: selectors. New code uses the types of k8s.io/apimachinery:
+// [metav1.LabelSelector], [labels.Set], [labels.Selector].
+type (
+	LabelSelector = metav1.LabelSelector
+	LabelSet      = labels.Set
+	Selector      = labels.Selector
+)
+
+// For Emissary's code: values of fields. New code uses the constants of k8s.io/api, such as
+// [corev1.ProtocolTCP].
+const (
+	SecretTypeServiceAccountToken = corev1.SecretTypeServiceAccountToken
+	SecretTypeTLS                 = corev1.SecretTypeTLS
+
+	ProtocolTCP  = corev1.ProtocolTCP
+	ProtocolUDP  = corev1.ProtocolUDP
+	ProtocolSCTP = corev1.ProtocolSCTP
+
+	ServiceTypeLoadBalancer = corev1.ServiceTypeLoadBalancer
+	ServiceTypeClusterIP    = corev1.ServiceTypeClusterIP
+
+	TolerationOpExists = corev1.TolerationOpExists
+	TolerationOpEqual  = corev1.TolerationOpEqual
+
+	PodSucceeded      = corev1.PodSucceeded
+	PodFailed         = corev1.PodFailed
+	PodReady          = corev1.PodReady
+	CoreConditionTrue = corev1.ConditionTrue
+
+	ResourceCPU    = corev1.ResourceCPU
+	ResourceMemory = corev1.ResourceMemory
+)
+
+// For Emissary's code: the reason in the status of a pod whose node no longer answers. client-go
+// has no name for it. New code asks [StatusOf] whether a pod is ready.
+const NodeUnreachablePodReason = "NodeLost"
+
+// For Emissary's code: names for no namespace. New code leaves [Query].Namespace empty, or uses
+// [metav1.NamespaceAll].
+const (
+	NamespaceAll  = metav1.NamespaceAll
+	NamespaceNone = metav1.NamespaceNone
+)
+
+// For Emissary's code: the type of an IntOrString that holds a number. New code uses [intstr.Int].
+const Int = intstr.Int
+
+// For Emissary's code: MustParseQuantity parses "100m", "2Gi" and the like, and panics on other
+// texts. New code uses [resource.MustParse].
+var MustParseQuantity = resource.MustParse
+
+// For Emissary's code: ParseSelector parses a label selector such as "app=web,tier!=cache". New
+// code uses [labels.Parse], or gives the text to [Query].LabelSelector.
+var ParseSelector = labels.Parse

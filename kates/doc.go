@@ -2,11 +2,51 @@
 // ingress or mesh configuration, a policy bundle, a DNS zone, a schedule, an inventory. It is the
 // one import that most of them need.
 //
-// Such a program declares its inputs as a struct and gets all of them at once:
+// # Map
+//
+//   - Connect: [NewClient], [NewClientFromRESTConfig]. An [Option] configures the client, and
+//     [Client.Close] ends everything. [Client.Reconnect] changes credentials and addresses while
+//     it runs, and [Client.ClusterUID] says which cluster it is.
+//   - Watch: [Watch] for a struct whose fields say the kinds, [Client.WatchStruct] for a struct
+//     type that is made at run time, [Client.Watch] for queries alone.
+//   - Select: a [Query] has namespaces, selectors and functions ([WhereOf], [KeyOf], [SignalOf],
+//     [TransformOf]). [RefsOf] and [Lookup] are for objects that others name.
+//   - Set the pace: a [WatchOption] such as [WithInterval], [WithDebounce], [WithQuietOwnWrites].
+//   - Change queries: [Snapshots.Replace] while a watch runs, a [Handle] while a loop runs.
+//   - Run a loop: [Run] calls a function with everything, [RunEach] with the objects of one key (a
+//     namespace, a tenant, a gateway), and package controller with one object and what it owns.
+//   - Control a loop: [WithTriggers], [WithWorkers], [WithBackoff], [Again], [Permanent],
+//     [WithSignals], [WithShutdownTimeout].
+//   - Share the work among replicas: [LeaderElection], [Sharding].
+//   - Read: [Client.Get] and [Client.List] ask the server. [GetCached] and [NewLister] read from a
+//     watch that runs anyway. [Client.PodLogs] follows logs. [Client.Mapping] finds a kind.
+//   - Write: [Client.Create], [Client.Update], [Client.Patch], [Client.Apply], [Client.Upsert],
+//     [Client.Delete], [Modify], and a [WriteOption] such as [DryRun] and [IfUID].
+//   - Write as a controller: [SetStatus], [Client.SetConditions], [UnderFinalizer], and package
+//     events.
+//   - Own: [Client.ApplyOwned] applies what one owner wants and prunes the rest.
+//     [SetControllerReference] makes an owner reference.
+//   - Convert: [ParseManifests], [NewObjectFromUnstructured], [NewUnstructuredFromObject],
+//     [InScheme]. [StatusOf] says how far an object is.
+//   - See: [Client.Ready], [Client.Readyz], [Client.Healthz], [Client.Status], [Client.Sync], and
+//     fields of []*[Delta] and [][Invalid]. [WithObserver] is for metrics (module
+//     kates/prometheus), traces (module kates/otel) and a status page (package page).
+//   - Hold less: [PartialObjectMetadata], [Keep], [WithTransform], and "What is held" below.
+//   - Tune: [Tuning], [WithRateLimit], [WithMaxObjects], [WithWarmStart].
+//   - Test: package katestest has servers and clients for tests, faults, and a detector of writes
+//     to shared objects.
+//   - Work with many clusters: package fleet.
+//   - Make results at the cost of what changed: package derive.
+//
+// docs/guide.md is a tutorial, and docs/topics.md has each topic with an example.
+//
+// # A program
+//
+// A program declares its inputs as a struct and gets all of them at once:
 //
 //	type Snapshot struct {
-//	    Services []*kates.Service
-//	    Slices   []*kates.EndpointSlice
+//	    Services []*corev1.Service
+//	    Slices   []*discoveryv1.EndpointSlice
 //	    Hosts    []map[string]any `kates:"hosts.getambassador.io"`
 //	}
 //
@@ -17,40 +57,11 @@
 //	    rebuild(snap) // may take as long as it likes
 //	}
 //
-// # Map
-//
-// By task:
-//
-//   - Connect: [NewClient], [NewClientFromRESTConfig], [NewClientFactory] for flags. An [Option]
-//     configures a client. [Client.Reconnect] changes credentials and addresses while it runs,
-//     [Client.ClusterUID] says which cluster it is. [Client.Close] ends everything.
-//   - Watch: [Watch] for a struct whose fields say the kinds, [Client.WatchStruct] for a type that
-//     is made at run time, [Client.Watch] for queries. [Query] selects and narrows: namespaces,
-//     selectors, [Query].Where, Refs, Transform and Signal. A [WatchOption] sets the pace.
-//     [Lookup] finds the objects that others refer to.
-//   - Run: [Run] calls a function with everything, [RunEach] with one snapshot for each key (a
-//     namespace, a tenant, a gateway: [Query].Key), and package controller reconciles the objects
-//     of a kind with what they own. [LeaderElection], [Sharding], [WithBackoff], [WithTriggers],
-//     [WithWorkers], [WithShutdownTimeout], [WithSignals], [Again]. A [Handle] changes the queries
-//     of a run; a watch has [Snapshots.Replace].
-//   - Read: [Client.Get] and [Client.List] ask the server. [GetCached] and [NewLister] read from a
-//     watch that runs anyway. [Client.PodLogs] follows logs.
-//   - Write: [Client.Create], [Client.Update], [Client.Patch], [Client.Apply], [Client.Upsert],
-//     [Client.Delete], [Modify], and options such as [DryRun] and [IfUID]. For controllers
-//     [SetStatus], [Client.SetConditions], [UnderFinalizer].
-//   - Own: [Client.ApplyOwned] applies what one owner wants and prunes the rest. Owner references:
-//     [SetControllerReference].
-//   - Convert: [ParseManifests], [ConvertObject], [NewUnstructuredFromObject], [NewObject].
-//   - See: [Client.Ready], [Client.Status], [Client.Sync], fields of []*[Delta] and [][Invalid].
-//   - Test: package katestest has a client for unit tests, faults, and a detector of writes to
-//     shared objects.
-//   - Tune: [WithInterval], [WithDebounce], [WithRateLimit], [WithTransform], [Tuning],
-//     [Query].MetadataOnly, and "How much is held" below.
-//
 // Options have one style. With… configures what lives: a client, a watch, a run. A bare name
 // changes one call ([DryRun], [IfUID], [FieldManager]). A struct is an option with several fields
 // ([Query], [LeaderElection], [Sharding], [Tuning]). An option that makes no sense is an error
-// that says what does.
+// that says what does. Names whose documentation begins with "For Emissary's code:" are for
+// programs that move here from Emissary's kates. It says what new code uses.
 //
 // # What a snapshot is
 //
@@ -78,50 +89,26 @@
 // The guarantees hold on a real API server, and on client-go's fake within its limits (package
 // katestest).
 //
-// # How much is held
+// # What is held
 //
-// A field of [Watch], or a [Lister], may have a Go type that the client's scheme knows:
-// []*[Service]. (See [WithScheme] for the types of custom kinds.) Its objects are decoded
-// directly from the wire, one at a time: from protobuf if the type and the server have it, else
-// from JSON. An object is held once, in that form, without managed fields ([WithManagedFields]).
-// Objects share equal strings, and equal maps of labels and quantities. Built-in kinds from
-// protobuf share all that is equal: the pods of a Deployment have one copy of its containers. So
-// an object must not be written to. All other fields, and all of [Client.Watch], hold untyped
-// objects and convert those that change. Untyped objects share all parts that are equal: maps,
-// slices and strings. Status tells which form it is. Several forms of one kind may be used; each
-// then has a watch.
+// The form of a snapshot's field says what is held of an object. Queries with the same selection
+// and the same form share one list and watch.
 //
-// A field of structs of your own, such as []*PodLite with the tag `kates:"pods"`, is decoded from
-// the wire into the struct, by the rules of encoding/json. Nothing else of an object is held but
-// what identifies it, and its labels if the query or a [Lookup] selects by them. What the struct
-// has no field for is skipped on the wire. If the scheme has the kind's Go type, the names and
-// types of the struct's fields are compared with it at Watch. All queries with that struct type
-// and the same selection share a watch; another struct type has another watch. Where, Key and
-// Signal are made of functions that take the struct or a metav1.Object, and those of Refs take the
-// struct. With a function of another type, a Transform that does more than [DropManagedFields],
-// AnyOf, and in a field with a role of a controller, whole untyped objects are held as above.
+//   - A Go type that the client's scheme knows ([WithScheme]): the whole object, without managed
+//     fields ([WithManagedFields]), decoded directly from the wire.
+//   - A struct of your own: the fields that the struct has, and what identifies the object.
+//   - [PartialObjectMetadata], or [Query].MetadataOnly: the metadata. The server sends no more.
+//   - All other fields, and all of [Client.Watch]: the whole object, untyped. It is converted when
+//     it has changed.
 //
-// A field of []*[PartialObjectMetadata], with a tag or a query for the kind, watches only
-// metadata. [Query].MetadataOnly does so for [Client.Watch]. With [Keep] a query decodes and holds
-// only the fields that it names ([Query].Projection). [Query].Transform drops what a
-// program does not need, once, before anything is stored; [WithTransform] with
-// [DropManagedFields] is a good default for untyped fields. An object for which a transform fails
-// is left out, as [Invalid]. [Query].Signal selects the changes that wake the program
-// ([GenerationChanged] and the like); the other changes are in the next snapshot all the same.
+// Objects share what is equal in them. docs/topics.md ("Less of everything") has the details of
+// each form, and what it costs.
 //
 // # How it works
 //
-// One list+watch per distinct query serves everybody who asks for the same (package
-// internal/engine/stream). The answers to the client's own writes are laid over what the watches show
-// until these have caught up (package coherence). The client knows by itself whether such a write
-// moves its object into a query or out of it: by labels, the built-in selectable fields, and those
-// that custom kinds declare. Only what changed is converted and placed (package snapshot).
-//
-// # Where things are
-//
-// The files of this package are sorted by area: client (configuration, options, status), query
-// (what is watched), watch (snapshots), write (single objects), object (forms of objects, owners,
-// conditions), owned (sets of owned objects), run (loops and partitions), observe and health (what
-// a client does, and whether it can), and compat (aliases of the Kubernetes API). They have types,
-// documentation and calls: what these do is in packages under internal/client and internal/loops.
+// The answers to the client's own writes are laid over what the watches show until these have
+// caught up (package coherence). The client knows by itself whether a write moves its object into
+// a query or out of it: by labels, the built-in selectable fields, and those that custom kinds
+// declare. Only what changed is converted and placed (package snapshot). docs/ARCHITECTURE.md says
+// where everything is.
 package kates

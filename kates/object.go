@@ -106,10 +106,12 @@ func (o manifestOptions) parse(text string, as func(*Unstructured) (Object, erro
 	return objects, err
 }
 
-// NewObject makes an empty object of a kind and apiVersion ("v1", "networking.k8s.io/v1"). It has
-// its Go type if client-go's scheme, or that of [InScheme], knows the kind, and is an
-// *Unstructured otherwise. It is an error if either is missing or malformed, or if the kind is not
-// that of an object (a list, an options type).
+// For Emissary's code: NewObject makes an empty object of a kind and apiVersion ("v1",
+// "networking.k8s.io/v1"). New code makes a value of the Go type, or uses [NewUnstructured].
+//
+// The object has its Go type if client-go's scheme, or that of [InScheme], knows the kind, and is
+// an *Unstructured otherwise. It is an error if either is missing or malformed, or if the kind is
+// not that of an object (a list, an options type).
 func NewObject(kind, version string, in ...SchemeOption) (Object, error) {
 	if _, err := jsonform.ParseGVK(version, kind); err != nil {
 		return nil, fmt.Errorf("new object: %w", err)
@@ -142,9 +144,12 @@ func NewUnstructuredFromObject(obj Object, in ...SchemeOption) (*Unstructured, e
 	return jsonform.ToUnstructured(schemeOf(in), obj)
 }
 
-// ConvertObject copies src into dst, which may be of another Go type for the same kind, or of
-// another version of it. dst gets the apiVersion and kind that scheme (client-go's if nil) knows
-// for its type. It shares no memory with src, and is untouched on an error.
+// For Emissary's code: ConvertObject copies src into dst, which may be of another Go type for the
+// same kind, or of another version of it. New code reads an object in the Go type and the version
+// that it wants ([Client.Get], [Watch]), or uses [NewObjectFromUnstructured].
+//
+// dst gets the apiVersion and kind that scheme (client-go's if nil) knows for its type. It shares
+// no memory with src, and is untouched on an error.
 //
 // Between versions it uses, in this order:
 //
@@ -160,17 +165,12 @@ func ConvertObject(scheme *runtime.Scheme, src, dst runtime.Object) error {
 	return jsonform.Convert(scheme, src, dst)
 }
 
-// MergeUpdate updates target with what source asks for:
+// For Emissary's code: MergeUpdate updates target with what source asks for, as an Upsert does.
+// New code uses [Client.Upsert] or [Modify].
 //
-//   - Labels and annotations are merged, source's win.
-//   - Owner references and finalizers are source's if it has any.
-//   - Every other top-level section of source (spec, data, rules, subjects, …) replaces target's.
-//     Sections that only target has stay. The stringData of a Secret is data.
-//
-// apiVersion, kind, status and all other metadata stay target's, so that target can be sent as an
-// update of the object that it was read from. Target gets copies: it never shares memory with
-// source. MergeUpdate panics if source holds something that does not encode as JSON, such as a
-// channel.
+// Target can be sent as an update of the object that it was read from. It gets copies: it never
+// shares memory with source. MergeUpdate panics if source holds something that does not encode as
+// JSON, such as a channel.
 func MergeUpdate(target, source *Unstructured) { patch.MergeUpdate(target, source) }
 
 // IndexByName indexes objs by name into target. Objs is a slice of objects, or of structs whose
@@ -271,11 +271,14 @@ func HasOwnerReference(owner, other Object, in ...SchemeOption) bool {
 	return owners.Has(owners.In(schemeOf(in), owner), other)
 }
 
-// SetOwnerReferences makes owner the controller of objects, which it modifies. Each gets a
-// controller reference that blocks the owner's foreground deletion, in place of any that it has
-// to another controller. References to other owners stay. The empty kind of a typed owner is
-// taken from client-go's scheme. An owner of any other Go type must carry its apiVersion and
-// kind, or the server rejects the reference; [SetControllerReference] takes another scheme.
+// For Emissary's code: SetOwnerReferences makes owner the controller of objects, which it
+// modifies. New code uses [SetControllerReference], which returns an error where the reference is
+// wrong.
+//
+// Each object gets a controller reference that blocks the owner's foreground deletion, in place of
+// any that it has to another controller. References to other owners stay. The empty kind of a
+// typed owner is taken from client-go's scheme. An owner of any other Go type must carry its
+// apiVersion and kind, or the server rejects the reference.
 //
 // Owner and object must be in the same namespace, or the owner cluster-scoped:
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/

@@ -23,7 +23,7 @@ func TestAnObjectWithoutAKindIsAnErrorThatSaysTheCure(t *testing.T) {
 	ctx, c, o := t.Context(), katestest.NewClient(t), &unregistered{ObjectMeta: kates.ObjectMeta{Name: "x"}}
 	owner := &kates.ConfigMap{ObjectMeta: kates.ObjectMeta{Name: "o", Namespace: "default", UID: "u"}}
 	_, set := kates.SetStatus(ctx, c, o)
-	_, owned := c.ApplyOwned(ctx, kates.OwnedSet{Owner: owner, Name: "s", Objects: []kates.Object{o}})
+	_, owned := c.ApplyOwned(ctx, kates.OwnedSet{Owner: owner, SetName: "s", Objects: []kates.Object{o}})
 	for what, err := range map[string]error{
 		"create": c.Create(ctx, o, nil), "conditions": c.SetConditions(ctx, o, nil), "status": set, "owned": owned,
 	} {

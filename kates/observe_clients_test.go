@@ -2,12 +2,14 @@ package kates_test
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -109,7 +111,7 @@ func TestAPanicOfAnObserverOfClientsIsLoggedAndEndsNothing(t *testing.T) {
 	var lines []string
 	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 	seen := &clientsSeen{}
-	c, err := kates.NewClientFromRESTConfig(&rest.Config{Host: "nowhere.invalid"}, kates.WithLogr(log),
+	c, err := kates.NewClientFromRESTConfig(&rest.Config{Host: "nowhere.invalid"}, kates.WithLogger(slog.New(logr.ToSlogHandler(log))),
 		kates.WithObserver(panicsOfClients{begin: true}), kates.WithObserver(panicsOfClients{}), kates.WithObserver(seen))
 	require.NoError(t, err)
 	assert.Len(t, seen.names(), 1)

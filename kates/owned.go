@@ -32,10 +32,10 @@ const OwnerAnnotation = applied.OwnerAnnotation
 type OwnedSet struct {
 	// Owner of the objects, of any form, as the server has it: with its UID.
 	Owner any
-	// Name tells the sets of one owner apart, and from what others make for the same owner: the
+	// SetName tells the sets of one owner apart, and from what others make for the same owner: the
 	// name of the program, or of a part of it. At most 26 characters, of those that the value of
 	// a label may have.
-	Name string
+	SetName string
 	// Objects that are wanted, with no fields but those that this program decides about. An
 	// object without a namespace gets that of the owner, or the client's default if the owner is
 	// cluster-scoped. They are not modified.
@@ -144,7 +144,7 @@ type OwnedResult struct {
 // IfResourceVersion are errors. It may be called concurrently for different owners.
 //
 // client-go's fake has no server-side apply: there objects are created, or their sections
-// replaced ([MergeUpdate]).
+// replaced as in [Client.Upsert].
 //
 // See https://kubernetes.io/docs/reference/using-api/server-side-apply/,
 // https://kubernetes.io/docs/concepts/architecture/garbage-collection/ and, for the idea of a set

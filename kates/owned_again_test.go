@@ -69,7 +69,7 @@ func ofAppliers(t *testing.T, test func(t *testing.T, server *katestest.Server, 
 		root := configMap("root")
 		root.Namespace = "default"
 		require.NoError(t, c.Create(t.Context(), root, root))
-		set := kates.OwnedSet{Owner: root, Name: "set", Existing: []kates.Object{}}
+		set := kates.OwnedSet{Owner: root, SetName: "set", Existing: []kates.Object{}}
 		for i := range 20 {
 			set.Objects = append(set.Objects, configMap(fmt.Sprintf("c%02d", i), "k", fmt.Sprint(i)))
 		}

@@ -28,7 +28,7 @@ metadata: {name: web, namespace: default}
 	blue, green := &kates.ConfigMap{}, &kates.ConfigMap{}
 	blue.Name, green.Name = "blue", "green"
 	for _, wanted := range [][]kates.Object{{blue, green}, {green}} {
-		result, err := client.ApplyOwned(ctx, kates.OwnedSet{Owner: owner, Name: "example", Objects: wanted})
+		result, err := client.ApplyOwned(ctx, kates.OwnedSet{Owner: owner, SetName: "example", Objects: wanted})
 		if err != nil {
 			panic(err)
 		}

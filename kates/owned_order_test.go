@@ -38,7 +38,7 @@ func inOrder(t *testing.T, test func(t *testing.T, o *orderly)) {
 		root := configMap("root")
 		root.Namespace = "default"
 		require.NoError(t, o.client.Create(t.Context(), root, root))
-		o.set = kates.OwnedSet{Owner: root, Name: "set"}
+		o.set = kates.OwnedSet{Owner: root, SetName: "set"}
 		test(t, o)
 	})
 }

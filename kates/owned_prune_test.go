@@ -48,7 +48,7 @@ func newPruning(t *testing.T, objects ...kates.Object) *pruning {
 	t.Cleanup(p.client.Close)
 	root := inNamespace("default", "root")
 	root.UID = "root" // it need not be on the server
-	p.set = kates.OwnedSet{Owner: root, Name: "set", Kinds: []string{"configmaps"}}
+	p.set = kates.OwnedSet{Owner: root, SetName: "set", Kinds: []string{"configmaps"}}
 	return p
 }
 
@@ -150,7 +150,7 @@ func TestASetPrunesNothingUnlessWhatIsWantedIsCertain(t *testing.T) {
 		}, false, true},
 		"no UID of the owner": {func(s *kates.OwnedSet) { s.Owner.(*kates.ConfigMap).UID = "" }, false, true},
 		"another label":       {func(s *kates.OwnedSet) { s.Label = "example.com/set" }, false, false},
-		"no name of the set":  {func(s *kates.OwnedSet) { s.Name = "" }, false, true},
+		"no name of the set":  {func(s *kates.OwnedSet) { s.SetName = "" }, false, true},
 		"an object fails": {func(s *kates.OwnedSet) {
 			s.Objects = []kates.Object{configMap("theirs"), configMap("new")}
 		}, true, true},

@@ -29,7 +29,7 @@ func inNamespace(namespace, name string) *kates.ConfigMap {
 func TestTheObjectsOfARemoteOwnerHaveALabelAndNoReference(t *testing.T) {
 	fake := katestest.New(t)
 	set := kates.OwnedSet{
-		Owner: remoteOwner("1"), Remote: true, Name: "unit", Kinds: []string{"cm"},
+		Owner: remoteOwner("1"), Remote: true, SetName: "unit", Kinds: []string{"cm"},
 		Objects: []kates.Object{inNamespace("one", "a"), inNamespace("two", "b"), configMap("c")},
 	}
 	result, err := fake.Client.ApplyOwned(t.Context(), set)
@@ -97,12 +97,12 @@ func TestObjectsOfOthersAreNotThoseOfARemoteOwner(t *testing.T) {
 		"free":       {kates.ErrNotOwned, nil},
 	} {
 		set := kates.OwnedSet{
-			Owner: remoteOwner("1"), Remote: true, Name: "unit", Objects: []kates.Object{inNamespace("team", name)}, Existing: []kates.Object{},
+			Owner: remoteOwner("1"), Remote: true, SetName: "unit", Objects: []kates.Object{inNamespace("team", name)}, Existing: []kates.Object{},
 		}
 		_, err := fake.Client.ApplyOwned(t.Context(), set)
 		require.ErrorIs(t, err, adopting.without, name)
 		if name == "others" { // neither may an owner in this cluster have it
-			_, err := fake.Client.ApplyOwned(t.Context(), kates.OwnedSet{Owner: local, Name: "unit", Objects: set.Objects, Adopt: true, Existing: []kates.Object{}})
+			_, err := fake.Client.ApplyOwned(t.Context(), kates.OwnedSet{Owner: local, SetName: "unit", Objects: set.Objects, Adopt: true, Existing: []kates.Object{}})
 			require.ErrorIs(t, err, kates.ErrControlled)
 		}
 		set.Adopt = true
@@ -111,7 +111,7 @@ func TestObjectsOfOthersAreNotThoseOfARemoteOwner(t *testing.T) {
 	}
 	// One that others own, too, is released; those that do not belong to the set stay.
 	require.NoError(t, fake.Client.Create(t.Context(), owned("mine", "1"), nil))
-	result, err := fake.Client.ApplyOwned(t.Context(), kates.OwnedSet{Owner: remoteOwner("1"), Remote: true, Name: "unit", Kinds: []string{"cm"}})
+	result, err := fake.Client.ApplyOwned(t.Context(), kates.OwnedSet{Owner: remoteOwner("1"), Remote: true, SetName: "unit", Kinds: []string{"cm"}})
 	require.NoError(t, err)
 	var pruned []string
 	for _, o := range result.Pruned {
@@ -129,9 +129,9 @@ func TestObjectsOfOthersAreNotThoseOfARemoteOwner(t *testing.T) {
 func TestARemoteOwnerHasAUID(t *testing.T) {
 	fake := katestest.New(t)
 	for _, set := range []kates.OwnedSet{
-		{Owner: remoteOwner(""), Remote: true, Name: "unit"},
-		{Owner: remoteOwner("1"), Remote: true, Plain: true, Name: "unit"},
-		{Owner: map[string]any{}, Remote: true, Name: "unit"},
+		{Owner: remoteOwner(""), Remote: true, SetName: "unit"},
+		{Owner: remoteOwner("1"), Remote: true, Plain: true, SetName: "unit"},
+		{Owner: map[string]any{}, Remote: true, SetName: "unit"},
 	} {
 		_, err := fake.Client.ApplyOwned(t.Context(), set)
 		assert.Error(t, err)

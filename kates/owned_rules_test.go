@@ -94,7 +94,7 @@ func TestApplyOwnedOfWhatIsThereWritesNothingAndAnErrorOnOneDoesNotStopTheRest(t
 		return func() { on = false }
 	}
 	allow := refuse("create")
-	set := kates.OwnedSet{Owner: root, Name: "unit", Objects: []kates.Object{configMap("a"), configMap("b"), configMap("c")}}
+	set := kates.OwnedSet{Owner: root, SetName: "unit", Objects: []kates.Object{configMap("a"), configMap("b"), configMap("c")}}
 	result, err := fake.Client.ApplyOwned(t.Context(), set)
 	require.ErrorIs(t, err, refused)
 	assert.ErrorContains(t, err, `apply configmaps "default/b"`)

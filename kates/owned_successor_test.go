@@ -35,7 +35,7 @@ func ofSuccessors(t *testing.T, test func(s *successor)) {
 		root := configMap("root")
 		root.Namespace = "default"
 		require.NoError(t, s.client.Create(t.Context(), root, root))
-		s.set = kates.OwnedSet{Owner: root, Name: "set"}
+		s.set = kates.OwnedSet{Owner: root, SetName: "set"}
 		test(s)
 	})
 }

@@ -3,9 +3,6 @@ package kates
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/kates-go/kates/internal/client/compile"
 	"github.com/kates-go/kates/internal/engine/query"
 )
@@ -61,14 +58,10 @@ type Query struct {
 	// write method asks the server with one short list. See
 	// https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/
 	FieldSelector string
-	// LabelSelector narrows by labels: app=web,tier!=cache.
-	// See https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/
+	// LabelSelector narrows by labels: app=web,tier!=cache. For the LabelSelector of an API type
+	// use metav1.FormatLabelSelector: of one that selects everything, or nothing, Watch returns an
+	// error. See https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/
 	LabelSelector string
-	// Labels and Fields are selectors that a program has as such: for an API type's
-	// LabelSelector, see metav1.LabelSelectorAsSelector. They narrow like the two in words; what
-	// is set must select an object. One that selects everything, or nothing, is an error.
-	Labels labels.Selector
-	Fields fields.Selector
 	// AnyOf, if not nil, has alternatives: one of them must select an object, and so must the
 	// query's own selectors where they are set. A server cannot be asked for alternatives, so the
 	// client judges them: each object that comes, in each version. What no alternative selects is
@@ -157,8 +150,11 @@ type Query struct {
 	//
 	// It is called for each version of an object, with what the watch holds (after Transform). It
 	// may be called again for the same version: where the watch holds some fields alone, an object
-	// is judged when it is received, while all of it is known. It must not write to the object, and
-	// runs like Transform. The same object always has the same keys. If it panics, the object is
+	// is judged when it is received, while all of it is known; and where there is a Signal, a change
+	// of an object without keys is worth a signal. Of an object that is left out for another reason
+	// it may get the whole, as that reason belongs to a partition, too. It must not write to the
+	// object, and runs like Transform. A query that holds some fields, or has a Transform, shares
+	// its watch with queries of the same Key. The same object always has the same keys. If it panics, the object is
 	// left out as [Invalid] until its next version. Watch, Run, NewLister and List do not ask it,
 	// so that a list of queries can be for both Watch and WatchEach.
 	Key Key
@@ -189,8 +185,6 @@ type Query struct {
 type Selection struct {
 	LabelSelector string
 	FieldSelector string
-	Labels        labels.Selector
-	Fields        fields.Selector
 }
 
 // wanted returns the query as it is compiled.
@@ -198,7 +192,7 @@ func (q Query) wanted() compile.Wanted {
 	w := compile.Wanted{
 		Name: q.Name, Kind: q.Kind, Optional: q.Optional, MetadataOnly: q.MetadataOnly, Keep: q.Projection.paths,
 		Place:     compile.Place{Namespace: q.Namespace, Namespaces: q.Namespaces, NamespaceSelector: q.NamespaceSelector},
-		Selection: compile.Selection{LabelSelector: q.LabelSelector, FieldSelector: q.FieldSelector, Labels: q.Labels, Fields: q.Fields},
+		Selection: compile.Selection{LabelSelector: q.LabelSelector, FieldSelector: q.FieldSelector},
 		Functions: compile.Functions{Where: q.Where.f, Transform: q.Transform.f, Signal: q.Signal.f, Key: q.Key.f},
 	}
 	if q.AnyOf != nil {

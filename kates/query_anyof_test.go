@@ -1,10 +1,12 @@
 package kates_test
 
 import (
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -45,11 +47,11 @@ func TestG4SecretsThatNoAlternativeSelectsAreReceivedAndNeitherHeldNorLogged(t *
 		secretOf("tls", "tls", nil), secretOf("marked", "", ca), secretOf("left-out", "", nil)))
 	var mu sync.Mutex
 	var log strings.Builder
-	c := server.Client(t, kates.WithLogr(funcr.New(func(prefix, args string) {
+	c := server.Client(t, kates.WithLogger(slog.New(logr.ToSlogHandler(funcr.New(func(prefix, args string) {
 		mu.Lock()
 		defer mu.Unlock()
 		log.WriteString(prefix + args + "\n")
-	}, funcr.Options{Verbosity: 10})))
+	}, funcr.Options{Verbosity: 10})))))
 	type secrets struct {
 		Typed   []*kates.Secret
 		Untyped []*kates.Unstructured

@@ -98,6 +98,10 @@ var invalidities = map[string]invalidity{
 		u.SetLabels(nil)
 		return refuse(nodeName)
 	})}},
+	"Key after a Transform": {keyed: true, query: kates.Query{
+		Transform: kates.DropFields("status", "metadata.labels", "spec.hostname"),
+		Key:       kates.KeyOf(func(p *kates.Pod) []string { return keysOrPanic(p.Spec.NodeName) }),
+	}},
 	"Key":           {keyed: true, query: kates.Query{Key: kates.KeyOf(func(p *kates.Pod) []string { return keysOrPanic(p.Spec.NodeName) })}},
 	"Key of struct": {keyed: true, query: kates.Query{Key: kates.KeyOf(func(n *node) []string { return keysOrPanic(n.Spec.NodeName) })}},
 	"Key with Keep": {keyed: true, kept: true, query: kates.Query{Projection: kates.Keep("metadata.name"), Key: kates.KeyOf(func(n *node) []string { return keysOrPanic(n.Spec.NodeName) })}},

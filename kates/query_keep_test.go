@@ -161,7 +161,7 @@ func TestAQueryHoldsWhatItsSelectorsAndFunctionsNeed(t *testing.T) {
 		"by label":        {query: kates.Query{Key: kates.ByLabel("app")}, labels: true},
 		"by annotation":   {query: kates.Query{Key: kates.ByAnnotation("other")}, annotations: true},
 		"by owner":        {query: kates.Query{Key: kates.ByOwner("ReplicaSet")}, owners: true},
-		"by owner's UID":  {query: kates.Query{Key: kates.ByOwnerUID("")}, owners: true},
+		"by owner's UID":  {query: kates.Query{Key: kates.ByOwner("", kates.ByUID)}, owners: true},
 		"by remote owner": {query: kates.Query{Key: kates.ByRemoteOwner("")}, labels: true, annotations: true},
 		"by field":        {query: kates.Query{Key: kates.ByField("metadata.labels.app")}, labels: true},
 		"labels changed":  {query: kates.Query{Signal: kates.LabelsChanged}, labels: true},

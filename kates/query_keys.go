@@ -50,27 +50,29 @@ var (
 	// without a namespace. The objects that it controls have the same key by [ByOwner].
 	ByNamespacedName = Key{compile.ByNamespacedName()}
 	// ByUID is a [Query.Key]: the object's UID. The objects that it controls have the same key by
-	// [ByOwnerUID].
+	// [ByOwner].
 	ByUID = Key{compile.ByUID()}
 )
 
-// ByOwner returns a [Query.Key]: "namespace/name" of the object's controller, which is the owner
-// whose reference says so. For an object of a kind without a namespace it is the controller's
-// name. The argument is the kind of the controller: Kind or Kind.group (Deployment,
-// Deployment.apps), in any letter case, or empty for any kind. Objects without such a controller
-// belong to no partition.
+// ByOwner returns a [Query.Key]: the key that the object's controller has, which is the owner whose
+// reference says so. The first argument is the kind of the controller: Kind or Kind.group
+// (Deployment, Deployment.apps), in any letter case, or empty for any kind. Objects without such a
+// controller belong to no partition.
 //
-// The reference does not say whether the owner has a namespace. For owners without one see
-// [ByOwnerName]. See
+// The second argument is the Key of the controllers, if it is another one than [ByNamespacedName]:
+// [ByName], which is right for controllers without a namespace, or [ByUID]. Any other Key is an
+// error of Watch, because a reference does not have what it asks for. See
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
-func ByOwner(kind string) Key { return Key{compile.ByOwner(kind)} }
-
-// ByOwnerName is [ByOwner] with the controller's name alone: the key that a controller without a
-// namespace has by [ByName].
-func ByOwnerName(kind string) Key { return Key{compile.ByOwnerName(kind)} }
-
-// ByOwnerUID is [ByOwner] with the controller's UID: the key that the controller has by [ByUID].
-func ByOwnerUID(kind string) Key { return Key{compile.ByOwnerUID(kind)} }
+func ByOwner(kind string, of ...Key) Key {
+	if len(of) > 1 {
+		return Key{compile.MisusedKey("key by owner: an owner has one Key")}
+	}
+	var owners *compile.Key
+	for _, k := range of {
+		owners = k.f
+	}
+	return Key{compile.ByOwner(kind, owners)}
+}
 
 // ByRemoteOwner is [ByOwner] for owners that live in another cluster ([OwnedSet].Remote): the key
 // is "namespace/name" of the owner, or its name if it has no namespace.

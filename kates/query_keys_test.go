@@ -45,8 +45,8 @@ func TestKeyFunctionsReadTypedAndUntypedObjectsAlike(t *testing.T) {
 		"owner in another":     {kates.ByOwner("ReplicaSet.other"), nil, nil},
 		"any owner":            {kates.ByOwner(""), []string{"ns/r"}, nil},
 		"plain owner":          {kates.ByOwner("Node"), nil, nil},
-		"owner's name":         {kates.ByOwnerName("ReplicaSet"), []string{"r"}, nil},
-		"owner's uid":          {kates.ByOwnerUID("ReplicaSet"), []string{"u3"}, nil},
+		"owner's name":         {kates.ByOwner("ReplicaSet", kates.ByName), []string{"r"}, nil},
+		"owner's uid":          {kates.ByOwner("ReplicaSet", kates.ByUID), []string{"u3"}, nil},
 		"label":                {kates.ByLabel("app"), []string{"web"}, nil},
 		"empty label":          {kates.ByLabel("none"), nil, nil},
 		"annotation":           {kates.ByAnnotation("a.b/c"), []string{"d"}, nil},
@@ -70,6 +70,10 @@ func TestKeyFunctionsReadTypedAndUntypedObjectsAlike(t *testing.T) {
 		assert.Equal(t, c.want, keys(&kates.Unstructured{Object: content}), name+", untyped")
 		assert.Equal(t, c.node, keys(node), name+", of a node")
 	}
+	_, err = kates.ByOwner("ReplicaSet", kates.ByNamespace).Keys(pod)
+	assert.ErrorContains(t, err, "use ByNamespacedName, ByName or ByUID")
+	_, err = kates.ByOwner("ReplicaSet", kates.ByName, kates.ByUID).Keys(pod)
+	assert.ErrorContains(t, err, "one Key")
 	for _, path := range []string{"", "a..b", ".spec"} {
 		_, err := kates.ByField(path).Keys(pod)
 		assert.ErrorContains(t, err, "not a path", path)

@@ -10,8 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -150,44 +148,23 @@ func TestATransformOfATypeChangesWhateverTheWatchHolds(t *testing.T) {
 	assert.ErrorContains(t, dropSpec.Apply(undecodable()), `convert Pod "p"`)
 }
 
-func TestSelectorsMayBeGivenAsSuch(t *testing.T) {
+// TestTheSelectorOfAnAPITypeIsGivenInWords: one that selects everything or nothing, as an empty
+// spec.selector does, is an error and not a query of everything.
+func TestTheSelectorOfAnAPITypeIsGivenInWords(t *testing.T) {
 	labelled := func(name, label string) *corev1.ConfigMap {
 		cm := configMap(name)
 		cm.Labels = map[string]string{"app": label}
 		return cm
 	}
 	c := katestest.New(t, katestest.WithObjects(labelled("a", "web"), labelled("b", "web"), labelled("c", "db"))).Client
-	web := labels.SelectorFromSet(labels.Set{"app": "web"})
-	for want, q := range map[string]kates.Query{
-		"a b":   {Labels: web},
-		"b":     {Labels: web, FieldSelector: "metadata.name=b"},
-		"a":     {LabelSelector: "app!=db", Labels: web, Fields: fields.OneTermEqualSelector("metadata.name", "a")},
-		"":      {LabelSelector: "app=db", Labels: web},
-		"b c":   {AnyOf: []kates.Selection{{Fields: fields.OneTermEqualSelector("metadata.name", "b")}, {LabelSelector: "app=db"}}},
-		"a b c": {},
-	} {
-		q.Name, q.Kind = "ConfigMaps", "ConfigMap"
-		var list []*corev1.ConfigMap
-		require.NoError(t, c.List(t.Context(), q, &list))
-		assert.Equal(t, want, strings.Join(plainNames(list), " "))
-		snapshots, err := kates.Watch[struct{ ConfigMaps []*corev1.ConfigMap }](t.Context(), c, q)
-		require.NoError(t, err)
-		var snap struct{ ConfigMaps []*corev1.ConfigMap }
-		<-snapshots.Changed()
-		_, err = snapshots.Update(t.Context(), &snap)
-		require.NoError(t, err)
-		assert.Equal(t, want, strings.Join(plainNames(snap.ConfigMaps), " "))
-		snapshots.Close()
-	}
-	for name, q := range map[string]kates.Query{
-		"everything is selected": {Labels: labels.Everything()},
-		"all fields":             {Fields: fields.Everything()},
-		"nothing is selected":    {Labels: labels.Nothing()},
-		"no field":               {Fields: fields.Nothing()},
-		"nothing of a union":     {AnyOf: []kates.Selection{{Labels: labels.Nothing()}}},
-	} {
-		q.Name, q.Kind = "ConfigMaps", "ConfigMap"
-		assert.ErrorContains(t, c.List(t.Context(), q, &[]*corev1.ConfigMap{}), "selector", name)
+	web := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	var list []*corev1.ConfigMap
+	q := kates.Query{Name: "ConfigMaps", Kind: "ConfigMap", LabelSelector: metav1.FormatLabelSelector(web)}
+	require.NoError(t, c.List(t.Context(), q, &list))
+	assert.Equal(t, "a b", strings.Join(plainNames(list), " "))
+	for name, of := range map[string]*metav1.LabelSelector{"everything": {}, "nothing": nil} {
+		q.LabelSelector = metav1.FormatLabelSelector(of)
+		assert.ErrorContains(t, c.List(t.Context(), q, &list), "selector", name)
 		assert.ErrorContains(t, c.DeleteAll(t.Context(), q), "selector", name)
 		_, err := c.Watch(t.Context(), q)
 		assert.ErrorContains(t, err, "selector", name)

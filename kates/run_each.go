@@ -121,7 +121,7 @@ type Turn[S any] struct {
 // of its own:
 //
 //	type Tenant struct {
-//	    Namespaces []*kates.Namespace
+//	    Namespaces []*corev1.Namespace
 //	    Quotas     []*corev1.ResourceQuota
 //	    Policies   []*Policy // has no Key: all of it belongs to every tenant
 //	}

@@ -55,14 +55,15 @@ type Invalid struct {
 	Query string
 	// Object is the object as the server has it, with its status and its generation, whatever the
 	// field's type holds of it. No request is sent for it. Read-only. There are four exceptions:
-	//   - What the predicate of a FilteredUpdate rejects is as the query holds it.
-	//   - Of a query for metadata alone, the object is its metadata, and of an API type whose Key
-	//     fails, it is what that type has of it. The managedFields may be left out.
+	//   - What the predicate of a JudgedUpdate rejects is as the query holds it.
+	//   - Of a query for metadata alone, the object is its metadata, as the server sends no more.
+	//     What comes in protobuf, and an object of an API type whose Key fails, is what that type
+	//     has of it. The managedFields may be left out.
 	//   - All such objects of a client have at most [Tuning].MaxObjectBytes together, as they came
 	//     over the wire. Of one for which there is no room left, the object is the metadata, until
-	//     its next version.
-	//   - If not even its bytes make sense, or if several objects share its name, it is kind,
-	//     namespace, name, UID and resource version, or its metadata where that is known.
+	//     it comes again.
+	//   - If not even its bytes make sense, or if several objects share its name, the object is its
+	//     metadata where that is known, or else kind, namespace, name and version.
 	Object *Unstructured
 	// Err says why: the object does not decode into the field's type, a Where or a predicate says
 	// so, or a function of the query panicked or failed.
@@ -196,36 +197,29 @@ func (a *Accumulator) UpdateWithDeltas(ctx context.Context, target any, deltas *
 	return a.update(ctx, target, deltas, nil)
 }
 
-// FilteredUpdate is UpdateWithDeltas with a predicate. Objects for which it returns false are not
-// in the snapshot. It is called once per change of an object, and gets the object as the query
-// holds it: whole and as the server has it, but without what a [Query.Transform] has dropped, and
-// with its metadata alone if [Query.MetadataOnly] is set. It is not converted to the field's type
-// yet. The predicate must not write to it, and runs without locks. An object for which it panics
-// is left out as [Invalid].
+// JudgedUpdate is UpdateWithDeltas with a predicate that may give reasons. Objects that it does
+// not pass are not in the snapshot. One for which it returns an error, or panics, is [Invalid] for
+// that reason. [Query].Where does the same in every form of watch, and what it leaves out is not
+// held.
 //
-// FilteredUpdate returns true, too, if an object changes that the predicate leaves out: a program
-// may report why it does. The object has come, has another version, passes, or is gone. There is no
-// delta for that. [Accumulator.JudgedUpdate] takes the reason from the predicate. There, an object
-// that is left out without a reason changes nothing.
+// The predicate is called once per change of an object, and gets the object as the query holds it:
+// whole and as the server has it, but without what a [Query.Transform] has dropped, and with its
+// metadata alone if [Query.MetadataOnly] is set. It is not converted to the field's type yet. The
+// predicate must not write to it, and runs without locks.
 //
-// A predicate stays in force, for Update and UpdateWithDeltas as well, until FilteredUpdate is
-// called with another one, which then judges all objects again. A nil predicate lets all objects
-// pass.
+// JudgedUpdate returns true if the snapshot has changed, if another object is invalid, or if one
+// is invalid for another reason. A change of an object that the predicate leaves out without an
+// error is not reported. *invalid is overwritten with one Invalid for each object with an error,
+// and for those that are left out for other reasons, by query, namespace and name. invalid may be
+// nil.
+//
+// A predicate stays in force, for Update and UpdateWithDeltas as well, until another one is given,
+// which then judges all objects again. A nil predicate lets all objects pass.
 //
 // Predicates are the same if they are the same code: a closure that is made anew for each call is
 // not another one, and judges only what has changed, and the objects for which the one before has
 // panicked. If what it has captured is not what it was (another namespace, another list of names),
 // call [Accumulator.Rejudge].
-func (a *Accumulator) FilteredUpdate(ctx context.Context, target any, deltas *[]*Delta, predicate func(*Unstructured) bool) (bool, error) {
-	return a.update(ctx, target, deltas, accumulator.Pass(predicate))
-}
-
-// JudgedUpdate is FilteredUpdate with a predicate that gives reasons. An object for which it
-// returns an error is not in the snapshot: it is [Invalid] for that reason. JudgedUpdate returns
-// true if another object is invalid, or one is invalid for another reason. A change of an object
-// that the predicate leaves out without an error is not reported. *invalid is overwritten with one
-// Invalid for each object with an error, and for those that are left out for other reasons, by
-// query, namespace and name. invalid may be nil.
 func (a *Accumulator) JudgedUpdate(ctx context.Context, target any, deltas *[]*Delta, invalid *[]Invalid, predicate func(*Unstructured) (pass bool, why error)) (bool, error) {
 	r, err := a.acc.Update(ctx, target, accumulator.Judge(predicate))
 	if err == nil && r.Complete {
@@ -237,6 +231,16 @@ func (a *Accumulator) JudgedUpdate(ctx context.Context, target any, deltas *[]*D
 		}
 	}
 	return r.Changed, err
+}
+
+// For Emissary's code: FilteredUpdate is JudgedUpdate with a predicate that gives no reasons. New
+// code uses [Accumulator.JudgedUpdate], or [Query].Where.
+//
+// FilteredUpdate returns true, too, if an object changes that the predicate leaves out: a program
+// may report why it does. The object has come, has another version, passes, or is gone. There is
+// no delta for that.
+func (a *Accumulator) FilteredUpdate(ctx context.Context, target any, deltas *[]*Delta, predicate func(*Unstructured) bool) (bool, error) {
+	return a.update(ctx, target, deltas, accumulator.Pass(predicate))
 }
 
 // Rejudge has the next update ask the predicate about every object again, and signals it: the
@@ -326,9 +330,13 @@ func invalidsOf(all []tables.Invalid) (invalid []Invalid) {
 }
 
 func invalidOf(i tables.Invalid) Invalid {
-	u, whole := i.Object.(*unstructured.Unstructured)
-	if !whole {
-		u = objects.LeftOut(i.Object)
+	return Invalid{Query: i.Query, Object: asUntyped(i.Object), Err: withPanic(i.Err)}
+}
+
+// asUntyped returns an object that is left out, as far as it is known.
+func asUntyped(o objects.Object) *Unstructured {
+	if u, is := o.(*unstructured.Unstructured); is {
+		return u
 	}
-	return Invalid{Query: i.Query, Object: u, Err: withPanic(i.Err)}
+	return objects.LeftOut(o)
 }

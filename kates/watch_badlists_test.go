@@ -3,6 +3,7 @@ package kates_test
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -73,7 +73,7 @@ func (s *lister) client(t *testing.T, options ...kates.Option) *kates.Client {
 		config.Host, config.TLSClientConfig = "https://"+listerHost+":80", rest.TLSClientConfig{Insecure: true}
 	}
 	c, err := kates.NewClientFromRESTConfig(config, append([]kates.Option{
-		kates.WithRESTMapper(mapper), kates.WithInterval(0), kates.WithLogr(logr.Discard()),
+		kates.WithRESTMapper(mapper), kates.WithInterval(0), kates.WithLogger(slog.New(slog.DiscardHandler)),
 		kates.Tuning{MaxObjectBytes: smallObjects},
 	}, options...)...)
 	require.NoError(t, err)

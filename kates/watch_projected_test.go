@@ -63,8 +63,12 @@ func TestG8AProjectionThatDoesNotDecodeOnTheWireIsLeftOutByItselfAndHeals(t *tes
 			require.ErrorContains(t, err, "convert ConfigMap")
 			assert.Equal(t, []string{"a@5", "z@7"}, briefNames(some))
 			some, err = reader.List("ns", labels.SelectorFromSet(labels.Set{"in": "yes"}))
-			require.NoError(t, err, "nobody knows its labels")
+			require.ErrorContains(t, err, "convert ConfigMap", "its labels are known")
 			assert.Equal(t, []string{"a@5", "z@7"}, briefNames(some))
+
+			some, err = reader.List("ns", labels.SelectorFromSet(labels.Set{"in": "no"}))
+			require.NoError(t, err, "it has another label")
+			assert.Empty(t, some)
 
 			s.send("MODIFIED", versioned("bad", "8"))
 			next(t, w, &snap, func() bool { return len(snap.Invalid) == 0 })

@@ -38,7 +38,7 @@ var ErrSecondReader = errors.New("another loop reads these snapshots: a second r
 // or Close:
 //
 //	type Snapshot struct {
-//	    Services []*kates.Service                                    // the Go type says the kind
+//	    Services []*corev1.Service                                   // the Go type says the kind
 //	    Slices   map[types.NamespacedName]*discoveryv1.EndpointSlice // maps as well
 //	    Hosts    []map[string]any `kates:"hosts.getambassador.io"`   // or a tag does
 //	    Routes   []MyRoute        `kates:"HTTPRoute,optional"`       // nil without such a kind
@@ -100,7 +100,18 @@ func (s *Snapshots[S]) invalidNow(now []tables.Invalid) []Invalid {
 	if len(now) == len(s.source) && (len(now) == 0 || &now[0] == &s.source[0]) {
 		return s.shown
 	}
-	s.source, s.shown = now, invalidsOf(now)
+	decoded := make(map[objects.Object]*Unstructured, len(s.source))
+	for i, source := range s.source {
+		decoded[source.Object] = s.shown[i].Object
+	}
+	s.source, s.shown = now, nil
+	for _, i := range now {
+		u := decoded[i.Object]
+		if u == nil {
+			u = asUntyped(i.Object)
+		}
+		s.shown = append(s.shown, Invalid{Query: i.Query, Object: u, Err: withPanic(i.Err)})
+	}
 	return s.shown
 }
 

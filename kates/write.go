@@ -76,14 +76,19 @@ func (c *Client) Apply(ctx context.Context, resource, target any, opts ...WriteO
 	return c.writer().Apply(ctx, resource, target, c.writeOptions(opts))
 }
 
-// Upsert creates the object that the resource names, or updates it from the source: it adds the
-// source's labels and annotations, and replaces each top-level section that the source has
-// (spec, data, rules, …, but not the status). See [MergeUpdate]. If the resource is nil, the
-// source is the resource. Conflicts with other writers are retried, with backoff, on the newest
-// version of the object. If an untyped watch of the client shows that nothing would change, or one
-// of the source's Go type, nothing is sent, and the known object is the result. Defaults count: a
-// section that the server has filled in is not that of the source. See [Client.Create] for what
-// holds for every write.
+// Upsert creates the object that the resource names, or updates it from the source. If the
+// resource is nil, the source is the resource. An update does this:
+//
+//   - Labels and annotations are merged, the source's win.
+//   - Owner references and finalizers are the source's if it has any.
+//   - Every other top-level section of the source (spec, data, rules, subjects, …) replaces the
+//     object's. Sections that only the object has stay. The stringData of a Secret is data.
+//   - apiVersion, kind, status and all other metadata stay the object's.
+//
+// Conflicts with other writers are retried, with backoff, on the newest version of the object. If
+// an untyped watch of the client shows that nothing would change, or one of the source's Go type,
+// nothing is sent, and the known object is the result. Defaults count: a section that the server
+// has filled in is not that of the source. See [Client.Create] for what holds for every write.
 func (c *Client) Upsert(ctx context.Context, resource, source, target any, opts ...WriteOption) error {
 	return c.writer().Upsert(ctx, resource, source, target, c.writeOptions(opts))
 }

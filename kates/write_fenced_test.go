@@ -86,7 +86,7 @@ func TestNoWriteIsSentByAFakeAfterItsLeaseIsOver(t *testing.T) {
 			in := metav1.ObjectMeta{Namespace: "default", Name: "x"}
 			w := &fencedWorld{
 				x: &kates.ConfigMap{ObjectMeta: in}, d: &appsv1.Deployment{ObjectMeta: in}, p: &corev1.Pod{ObjectMeta: in},
-				set: kates.OwnedSet{Owner: inNamespace("default", "root"), Name: "set"},
+				set: kates.OwnedSet{Owner: inNamespace("default", "root"), SetName: "set"},
 			}
 			w.x.Finalizers = []string{"example.com/there"}
 			old, shared := inNamespace("default", "old"), inNamespace("default", "shared")

@@ -96,7 +96,7 @@ func newFencedWorld(t *testing.T) *fencedWorld {
 	require.NoError(t, w.other.Create(t.Context(), w.d, w.d))
 	root := inNamespace("default", "root")
 	require.NoError(t, w.other.Create(t.Context(), root, root))
-	w.set = kates.OwnedSet{Owner: root, Name: "set", Objects: []kates.Object{configMap("old"), configMap("shared")}}
+	w.set = kates.OwnedSet{Owner: root, SetName: "set", Objects: []kates.Object{configMap("old"), configMap("shared")}}
 	_, err = w.other.ApplyOwned(t.Context(), w.set)
 	require.NoError(t, err)
 	_, err = kates.Modify(t.Context(), w.other, inNamespace("default", "shared"), func(m *kates.ConfigMap) error {

@@ -82,7 +82,7 @@ func TestAKeyOfStringDataThatIsRenamedLeavesTheSecret(t *testing.T) {
 			if err := c.Upsert(ctx, nil, owner, owner); err != nil {
 				return err
 			}
-			_, err := c.ApplyOwned(ctx, kates.OwnedSet{Owner: owner, Name: "s", Objects: []kates.Object{object}})
+			_, err := c.ApplyOwned(ctx, kates.OwnedSet{Owner: owner, SetName: "s", Objects: []kates.Object{object}})
 			return err
 		},
 		"Upsert": func(ctx context.Context, c *kates.Client, o any) error { return c.Upsert(ctx, nil, o, nil) },
@@ -223,7 +223,7 @@ func TestApplyOwnedKnowsTheStringDataThatItHasApplied(t *testing.T) {
 			apply := func(opts ...kates.WriteOption) (kates.OwnedResult, error) {
 				secret := loginForms[form](map[string]string{"a": form}).(kates.Object)
 				return c.ApplyOwned(t.Context(), kates.OwnedSet{
-					Owner: owner, Name: "s", Objects: []kates.Object{secret}, Existing: []kates.Object{},
+					Owner: owner, SetName: "s", Objects: []kates.Object{secret}, Existing: []kates.Object{},
 				}, opts...)
 			}
 			result, err := apply()
@@ -280,7 +280,7 @@ func TestStringDataOverwritesWhatOthersOwnAndNothingElseDoes(t *testing.T) {
 
 		owner := &kates.ConfigMap{ObjectMeta: kates.ObjectMeta{Namespace: "default", Name: "owner"}}
 		require.NoError(t, c.Create(t.Context(), owner, owner))
-		_, err := c.ApplyOwned(t.Context(), kates.OwnedSet{Owner: owner, Name: "s", Objects: []kates.Object{ours}})
+		_, err := c.ApplyOwned(t.Context(), kates.OwnedSet{Owner: owner, SetName: "s", Objects: []kates.Object{ours}})
 		assert.ErrorIs(t, err, kates.ErrNotOwned, "an object of others loses nothing")
 	})
 }

@@ -100,7 +100,7 @@ func TestApplyOwnedGoesByVersionsWhereOnlyAGoTypeIsWatched(t *testing.T) {
 		wanted.Name = "x"
 		apply := func(applied, unchanged int, requests ...string) {
 			t.Helper()
-			r, err := c.ApplyOwned(t.Context(), kates.OwnedSet{Owner: owner, Name: "set", Objects: []kates.Object{wanted}})
+			r, err := c.ApplyOwned(t.Context(), kates.OwnedSet{Owner: owner, SetName: "set", Objects: []kates.Object{wanted}})
 			require.NoError(t, err)
 			assert.Equal(t, []int{applied, unchanged}, []int{len(r.Applied), len(r.Unchanged)})
 			assert.Equal(t, requests, s.seen())

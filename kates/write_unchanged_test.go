@@ -212,7 +212,7 @@ var unchangedCalls = map[string]func(w writer, form budgetForm) error{
 		owned := w.wanted()
 		owned.Name = "owned"
 		_, err := w.client.ApplyOwned(w.Context(), kates.OwnedSet{
-			Owner: w.owner, Name: "s", Objects: []kates.Object{owned}, Existing: []kates.Object{},
+			Owner: w.owner, SetName: "s", Objects: []kates.Object{owned}, Existing: []kates.Object{},
 		}, w.opts...)
 		return err
 	},

@@ -73,9 +73,9 @@ func TestItSettlesAlsoAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, operator := cluster(t), program(t)
 		// it looks at the template, and writes the finalizer, two config maps, and the status
-		katestest.Settles(t, server, operator, katestest.Calls(5))
+		katestest.Settles(t, server, operator, katestest.CallLimit(5))
 		// it looks again, and applies the config maps: it cannot know that nobody has changed them
-		katestest.Settles(t, server, operator, katestest.Calls(3))
+		katestest.Settles(t, server, operator, katestest.CallLimit(3))
 	})
 }
 

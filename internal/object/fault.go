@@ -4,7 +4,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -70,13 +69,22 @@ func LeftOut(o Object) *unstructured.Unstructured {
 		return u
 	}
 	known := Bare(o)
-	if r, ok := known.(*rejected); ok && r.metadata != nil {
-		known = r.metadata
+	if r, ok := known.(*rejected); ok {
+		known = &r.PartialObjectMetadata
+		if r.metadata != nil {
+			known = r.metadata
+		}
 	}
-	if content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(known); err == nil {
-		return &unstructured.Unstructured{Object: content}
+	if content, err := contentOf(known); err == nil {
+		return (&unstructured.Unstructured{Object: content}).DeepCopy()
 	}
-	return &unstructured.Unstructured{}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(known.GetObjectKind().GroupVersionKind())
+	u.SetNamespace(known.GetNamespace())
+	u.SetName(known.GetName())
+	u.SetUID(known.GetUID())
+	u.SetResourceVersion(known.GetResourceVersion())
+	return u
 }
 
 // rejected stands in the store for an object that could not be decoded or prepared. It has the
@@ -102,10 +110,17 @@ func WithoutOriginal(o Object) Object {
 
 // Reject returns what stands for an object that is left out. metadata is nil if it is not known.
 func Reject(id ID, metadata *metav1.PartialObjectMetadata, original Original, err error) Object {
+	if metadata != nil && len(metadata.ManagedFields) > 0 {
+		short := *metadata
+		short.ManagedFields, metadata = nil, &short
+	}
 	r := &rejected{metadata: metadata, original: original, err: err, text: err.Error()}
 	r.APIVersion, r.Kind = id.APIVersion, id.Kind
 	r.Namespace, r.Name, r.ResourceVersion = id.Namespace, id.Name, id.Version
 	r.UID = types.UID(id.UID)
+	if metadata != nil {
+		r.Labels = metadata.Labels // whoever looks it up by its labels hears of it
+	}
 	return r
 }
 

@@ -13,7 +13,14 @@ import "unsafe"
 //
 // Selectors judge an object before it is transformed. Two Transforms are the same function if they
 // are the same pointer.
-type Transform struct{ Do func(Object) error }
+type Transform struct {
+	Do func(Object) error
+	// Harmless: what it drops is not missed where an object is reported as left out.
+	Harmless bool
+}
+
+// Changes reports whether it makes another object of an object, as far as anybody misses anything.
+func (t *Transform) Changes() bool { return t != nil && !t.Harmless }
 
 // Where decides whether an object is in a stream's query, as a selector does. It gets each version
 // of an object in the form in which the stream holds it, before its Transform, and again with each
@@ -28,7 +35,7 @@ type Where struct {
 	OfMetadata bool
 }
 
-// Valid says why an object that a stream holds in part cannot be shown, nil if it can. A reader finds
+// Valid says why an object that a stream has changed, or holds in part, cannot be shown, nil if it can. A reader finds
 // out by itself, but too late: the original is gone. It runs like a Where, after the Transform. Its
 // values are comparable, and equal ones are the same function.
 type Valid interface{ Check(Object) error }

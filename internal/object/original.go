@@ -9,19 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kates-go/kates/internal/base/guard"
 )
 
 // Original is an object as the server has it, in wire form. An object that is left out keeps its
 // original, so that a program can report what is wrong with it. The zero Original is none.
 type Original struct {
+	form   string // of the bytes: equal objects have equal bytes
 	raw    []byte
 	decode func(raw []byte) (*unstructured.Unstructured, error)
 }
 
-// OriginalIn is an original in the bytes that a server has sent. Nobody writes to the bytes. decode
-// does not write to them either, and runs no code of the user.
-func OriginalIn(raw []byte, decode func(raw []byte) (*unstructured.Unstructured, error)) Original {
-	return Original{raw, decode}
+// OriginalIn is an original in the bytes of a form, as a server has sent them. Nobody writes to the
+// bytes, decode neither. decode may run the generated code of a type in a scheme.
+func OriginalIn(form string, raw []byte, decode func(raw []byte) (*unstructured.Unstructured, error)) Original {
+	return Original{form, raw, decode}
 }
 
 // OriginalOf is the original of an object: the one with which it was [Received], or else the object
@@ -44,15 +47,19 @@ func OriginalOf(o Object) Original {
 	if err != nil {
 		return Original{}
 	}
-	return Original{raw, originalInJSON}
+	return Original{"made here", raw, originalInJSON}
 }
 
 // contentOf returns an object's content, which the object may share.
-func contentOf(o Object) (map[string]any, error) {
+func contentOf(o Object) (content map[string]any, err error) {
 	if u, ok := o.(*unstructured.Unstructured); ok {
 		return u.Object, nil
 	}
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	err = guard.Call(func() (err error) {
+		content, err = runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		return err
+	})
+	return content, err
 }
 
 func originalInJSON(raw []byte) (*unstructured.Unstructured, error) {
@@ -75,29 +82,26 @@ func (o Original) Object() *unstructured.Unstructured {
 	return u
 }
 
-// sameOriginal reports whether two originals have the same content. One may have the managedFields,
-// which the other lacks: they never change alone in one version.
+// sameOriginal reports whether two originals of one version have the same content. They are not
+// decoded for that: where their forms differ, as the answer to an own write differs from a list, the
+// version decides.
 func sameOriginal(a, b Original) bool {
 	if a.decode == nil || b.decode == nil {
 		return a.decode == nil && b.decode == nil
 	}
-	if bytes.Equal(a.raw, b.raw) {
-		return true
-	}
-	x, y := a.Object(), b.Object()
-	if x == nil || y == nil {
-		return x == nil && y == nil
-	}
-	x.SetManagedFields(nil)
-	y.SetManagedFields(nil)
-	return SameContent(x, y)
+	return a.form != b.form || bytes.Equal(a.raw, b.raw)
 }
 
-// Received is an object on its way from a source to a stream, with its original. A stream holds
+// Received is an object on its way from a source to streams, with its original. A stream holds
 // [Bare] objects: the original goes where the stream has judged the object.
 type Received struct {
 	Object
 	Original Original
+}
+
+// DeepCopyObject copies the object. The original is shared: nobody writes to it.
+func (r *Received) DeepCopyObject() runtime.Object {
+	return &Received{r.Object.DeepCopyObject().(Object), r.Original}
 }
 
 // Metadata returns the metadata of an original of a kind, nil if there is none.

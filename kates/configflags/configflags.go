@@ -1,7 +1,7 @@
 // Package configflags makes clients from kubectl's connection flags as cli-runtime has them, for
 // kubectl plugins and for programs that have a *genericclioptions.ConfigFlags already. It is a
-// module of its own, because cli-runtime is heavy. kates.NewClientFactory has most of kubectl's
-// flags without it.
+// module of its own, because cli-runtime is heavy. A program with few flags (--kubeconfig,
+// --context, --namespace) binds them to the fields of a [kates.ClientConfig] and does without it.
 //
 // [NewClientFromConfigFlags] is the function to start from.
 package configflags
@@ -17,11 +17,13 @@ import (
 	"github.com/kates-go/kates/kates"
 )
 
-// ConfigFlags is cli-runtime's. Its AddFlags adds kubectl's connection flags to a flag set.
+// For Emissary's code: ConfigFlags is cli-runtime's. Its AddFlags adds kubectl's connection flags
+// to a flag set. New code uses [genericclioptions.ConfigFlags].
 type ConfigFlags = genericclioptions.ConfigFlags
 
-// NewConfigFlags returns flags with kubectl's defaults. With usePersistentConfig, the kubeconfig
-// is read once for all that is made from the flags.
+// For Emissary's code: NewConfigFlags returns flags with kubectl's defaults. With
+// usePersistentConfig, the kubeconfig is read once for all that is made from the flags. New code
+// uses [genericclioptions.NewConfigFlags].
 func NewConfigFlags(usePersistentConfig bool) *ConfigFlags {
 	return genericclioptions.NewConfigFlags(usePersistentConfig)
 }
@@ -47,8 +49,9 @@ func NewClientFromConfigFlags(config *ConfigFlags, opts ...kates.Option) (*kates
 	return kates.NewClientFromRESTConfig(cfg, all...)
 }
 
-// NewRESTMapper returns cli-runtime's mapper and discovery for the flags, which use the flags'
-// cache directory. A kates client needs neither: it has one of its own (Client.RESTMapper).
+// For Emissary's code: NewRESTMapper returns cli-runtime's mapper and discovery for the flags,
+// which use the flags' cache directory. New code uses the mapper of its client,
+// [kates.Client.RESTMapper].
 func NewRESTMapper(
 	config *ConfigFlags,
 ) (meta.RESTMapper, discovery.CachedDiscoveryInterface, error) {

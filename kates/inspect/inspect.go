@@ -229,8 +229,9 @@ type Loop struct {
 	Workers int `json:"workers"`
 	// Running are the calls that run now.
 	Running []Call `json:"running,omitempty"`
-	// Calls that have returned, by outcome. Outcomes that never occurred are missing.
-	Calls map[kates.CallOutcome]uint64 `json:"calls"`
+	// Returned is how many calls have returned, by outcome. Outcomes that never occurred are
+	// missing.
+	Returned map[kates.CallOutcome]uint64 `json:"returned"`
 	// Failing are the keys whose last call has failed, 100 at most, by key. Run has one, without a
 	// key.
 	Failing []Failure `json:"failing,omitempty"`

@@ -17,13 +17,13 @@ func loopsOf(c *kates.Client) (all []*Loop) {
 func loopOf(r keyed.LoopReport) *Loop {
 	l := &Loop{
 		Name: r.Name, Workers: r.Workers, FailingAll: r.FailingAll,
-		Calls: make(map[kates.CallOutcome]uint64, len(r.Ended)),
+		Returned: make(map[kates.CallOutcome]uint64, len(r.Ended)),
 	}
 	for _, c := range r.Running {
 		l.Running = append(l.Running, Call{Key: c.Key, ID: c.ID, Since: c.Since, Attempt: c.Attempt})
 	}
 	for ended, n := range r.Ended {
-		l.Calls[kates.CallOutcome(ended)] = n
+		l.Returned[kates.CallOutcome(ended)] = n
 	}
 	for _, f := range r.Failing {
 		l.Failing = append(l.Failing, Failure{

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -27,7 +27,7 @@ func configMap(name string) kates.Object {
 
 func TestALoopIsReportedWithItsCallsAndFailuresWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := katestest.New(t, katestest.WithClientOptions(kates.WithLogr(logr.Discard())), katestest.WithObjects(configMap("bad"), configMap("good"), configMap("hangs"), configMap("never")))
+		fake := katestest.New(t, katestest.WithClientOptions(kates.WithLogger(slog.New(slog.DiscardHandler))), katestest.WithObjects(configMap("bad"), configMap("good"), configMap("hangs"), configMap("never")))
 		ctx, cancel := context.WithCancel(t.Context())
 		ids := make(chan string, 2)
 		done := make(chan error)
@@ -57,9 +57,9 @@ func TestALoopIsReportedWithItsCallsAndFailuresWhileItRuns(t *testing.T) {
 		l.Running[0].ID = ""
 		assert.Equal(t, &Loop{
 			Name: "inspect.maps", Workers: 3, FailingAll: 1,
-			Running: []Call{{Key: "hangs", Since: began, Attempt: 1}},
-			Calls:   map[kates.CallOutcome]uint64{kates.CallSucceeded: 2, kates.CallFailed: 1},
-			Failing: []Failure{{Key: "bad", Attempt: 1, Error: "not now", At: began, Since: began, ID: <-ids}},
+			Running:  []Call{{Key: "hangs", Since: began, Attempt: 1}},
+			Returned: map[kates.CallOutcome]uint64{kates.CallSucceeded: 2, kates.CallFailed: 1},
+			Failing:  []Failure{{Key: "bad", Attempt: 1, Error: "not now", At: began, Since: began, ID: <-ids}},
 		}, l)
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -79,7 +79,7 @@ func TestAReportNamesAHundredFailingKeysAndCountsAll(t *testing.T) {
 		for i := range 150 {
 			objects = append(objects, configMap(fmt.Sprintf("x%03d", i)))
 		}
-		fake := katestest.New(t, katestest.WithObjects(objects...), katestest.WithClientOptions(kates.WithLogr(logr.Discard())))
+		fake := katestest.New(t, katestest.WithObjects(objects...), katestest.WithClientOptions(kates.WithLogger(slog.New(slog.DiscardHandler))))
 		ctx, cancel := context.WithCancel(t.Context())
 		var fails atomic.Bool
 		fails.Store(true)
@@ -101,7 +101,7 @@ func TestAReportNamesAHundredFailingKeysAndCountsAll(t *testing.T) {
 		time.Sleep(time.Hour)
 		l = loopsOf(fake.Client)[0]
 		assert.Zero(t, l.FailingAll)
-		assert.Equal(t, map[kates.CallOutcome]uint64{kates.CallSucceeded: 150, kates.CallFailed: 150}, l.Calls)
+		assert.Equal(t, map[kates.CallOutcome]uint64{kates.CallSucceeded: 150, kates.CallFailed: 150}, l.Returned)
 		cancel()
 		assert.NoError(t, <-done)
 	})

@@ -51,7 +51,7 @@ type Running struct {
 //		running := katestest.Start(t, server, program)
 //		running.Settles()
 //		// … another input
-//		running.Settles(katestest.Calls(3))
+//		running.Settles(katestest.CallLimit(3))
 //	})
 //
 // There time passes only while the program has nothing to do, so no answer depends on how fast the
@@ -152,8 +152,8 @@ type programOption func(*programSettings)
 
 func (o programOption) setProgram(s *programSettings) { o(s) }
 
-// Calls is how many calls a program may make until it has settled. The default is 100.
-func Calls(n int) ProgramOption { return programOption(func(s *programSettings) { s.Calls = n }) }
+// CallLimit is how many calls a program may make until it has settled. The default is 100.
+func CallLimit(n int) ProgramOption { return programOption(func(s *programSettings) { s.Calls = n }) }
 
 // Quiet is how long a program may make no call until it counts as settled. The default is 5
 // minutes in a bubble, and one second elsewhere.

@@ -155,8 +155,8 @@ func full() *fabricated {
 			},
 			Loops: []*inspect.Loop{{
 				Name: "deployer", Workers: 2, Running: []inspect.Call{{Key: "prod/a", ID: "c1", Since: ago(2 * time.Minute), Attempt: 1}},
-				Calls:   map[kates.CallOutcome]uint64{kates.CallSucceeded: 5, kates.CallFailed: 3},
-				Failing: []inspect.Failure{{Key: "prod/b", Attempt: 3, Error: "the image does not exist", At: ago(time.Second), ID: "c2"}}, FailingAll: 1,
+				Returned: map[kates.CallOutcome]uint64{kates.CallSucceeded: 5, kates.CallFailed: 3},
+				Failing:  []inspect.Failure{{Key: "prod/b", Attempt: 3, Error: "the image does not exist", At: ago(time.Second), ID: "c2"}}, FailingAll: 1,
 			}},
 			Leaders: []kates.LeaderStatus{{Lease: "ns/lease", Identity: "me", Error: "leases is forbidden", Since: ago(time.Hour)}},
 			Shards:  []kates.ShardStatus{{Group: "ns/group", Identity: "me", Member: true, Members: 3, Since: ago(time.Hour)}},

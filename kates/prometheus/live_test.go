@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	prom "github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/assert"
@@ -60,7 +60,7 @@ func newWorld(t *testing.T, options ...katestest.Option) *world {
 	w.config.Wrap(w.faults.Wrap)
 	var err error
 	w.client, err = kates.NewClientFromRESTConfig(w.config, kates.WithObserver(w.metrics), kates.WithInterval(0),
-		kates.WithLogr(logr.Discard()))
+		kates.WithLogger(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
 	t.Cleanup(w.client.Close)
 	return w

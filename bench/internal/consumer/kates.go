@@ -2,9 +2,9 @@ package consumer
 
 import (
 	"context"
+	"log/slog"
 	"os"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
@@ -55,7 +55,7 @@ func newKatesUntyped() func() Consumer {
 }
 
 func (s *snapshotter[S]) Start(ctx context.Context, config *rest.Config) error {
-	options := append([]kates.Option{kates.WithInterval(0), kates.WithLogr(logr.Discard())}, s.options...)
+	options := append([]kates.Option{kates.WithInterval(0), kates.WithLogger(slog.New(slog.DiscardHandler))}, s.options...)
 	var err error
 	if s.client, err = kates.NewClientFromRESTConfig(config, options...); err != nil {
 		return err

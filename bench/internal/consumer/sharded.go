@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -50,7 +50,7 @@ func (s *sharded) Start(ctx context.Context, config *rest.Config) (err error) {
 	if err != nil {
 		return fmt.Errorf("the number of members, %s: %w", MembersEnv, err)
 	}
-	s.client, err = kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.WithLogr(logr.Discard()))
+	s.client, err = kates.NewClientFromRESTConfig(config, kates.WithInterval(0), kates.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return err
 	}

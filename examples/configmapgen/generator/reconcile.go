@@ -53,7 +53,7 @@ type Generator struct {
 // Reconcile makes the ConfigMaps of one ConfigTemplate. It may be called at any time, also after
 // a crash, and depends only on what exists.
 func (g *Generator) Reconcile(ctx context.Context, p *Parts) (controller.Result, error) {
-	if p.Info.Departed != "" { // the finalizer has done its work, unless somebody removed it
+	if p.Info.Departure != "" { // the finalizer has done its work, unless somebody removed it
 		g.Log.Info("gone", "template", p.Info.Key)
 		return controller.Done, g.Registry.Remove(ctx, p.Info.Key)
 	}
@@ -78,7 +78,7 @@ func (g *Generator) generate(ctx context.Context, p *Parts) error {
 		return g.setStatus(ctx, p.Root, nil, problem) // the ConfigMaps that exist stay
 	}
 	result, err := g.Client.ApplyOwned(ctx, kates.OwnedSet{
-		Owner: p.Root, Name: "configmapgen", Objects: wanted, Existing: objects(p.ConfigMaps),
+		Owner: p.Root, SetName: "configmapgen", Objects: wanted, Existing: objects(p.ConfigMaps),
 	}, kates.ForceOwnership()) // changes by others are undone
 	if err == nil {
 		err = g.Registry.Put(ctx, p.Info.Key, names(wanted))

@@ -35,7 +35,7 @@ func Queries() []kates.RunOption {
 // healthy, and gives that one the version. It is called again when a target changes.
 func (p *Promoter) Reconcile(ctx context.Context, parts *Parts) (controller.Result, error) {
 	key := parts.Info.Key
-	if parts.Info.Departed != "" {
+	if parts.Info.Departure != "" {
 		p.Targets.Drop(key)
 		return controller.Done, nil
 	}

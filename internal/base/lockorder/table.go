@@ -49,6 +49,7 @@ type (
 	Reads          struct{}
 	StreamSet      struct{}
 	Stream         struct{}
+	Originals      struct{}
 	Reflector      struct{}
 	FreshReference struct{}
 	Horizon        struct{}
@@ -116,6 +117,7 @@ var Order = []Lock{
 	{Sharing{}, "internal/engine/partition.sharing.mu", "which share the queries are to bring"},
 	{StreamSet{}, "internal/engine/streamset.Set.mu", "the streams, their use, the journal, the users"},
 	{Stream{}, "internal/engine/stream.Stream.mu", "a store, its own writes, its listeners' dirty keys"},
+	{Originals{}, "internal/engine/intake.originals.mu", "how many bytes a stream holds of objects that are left out"},
 	{Reflector{}, "internal/engine/reflector.Reflector.mu", "how to end what is under way, to list again; the watch that was handed over"},
 	{FreshReference{}, "internal/engine/refs.fresh.mu", "named objects whose streams have news"},
 	{Horizon{}, "internal/loops/fence.Horizon.mu", "the versions that a piece of work has written"},

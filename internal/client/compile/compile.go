@@ -100,7 +100,7 @@ func (c *Compiler) one(w Wanted) (q query.Query, err error) {
 	if q.Signal != nil {
 		q.Signal = v.orInvalid(q.Signal)
 	}
-	if partial := q.Form.Projects() || q.Form.Kept() != nil; partial && v != (validity{}) {
+	if v != (validity{}) {
 		q.Valid = v
 	}
 	own, err := w.selectors()

@@ -205,7 +205,7 @@ func (w *Wanted) needed(held reflect.Type) (paths []project.Path) {
 func (w *Wanted) selected() (paths []project.Path) {
 	selects := w.Labelled || w.Type != nil && tables.LookupElement(w.Type) != nil
 	for _, s := range w.selections() {
-		selects = selects || s.LabelSelector != "" || s.Labels != nil
+		selects = selects || s.LabelSelector != ""
 	}
 	if selects {
 		paths = append(paths, labelsPath)

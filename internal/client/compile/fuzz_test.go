@@ -7,7 +7,6 @@ import (
 
 	"github.com/kates-go/kates/internal/client/kinds"
 	"github.com/kates-go/kates/internal/engine/query"
-	objects "github.com/kates-go/kates/internal/object"
 )
 
 func FuzzATagSaysAKindAndKnownOptions(f *testing.F) {
@@ -55,7 +54,7 @@ func FuzzAQueryIsRefusedOrSelectsSome(f *testing.F) {
 		if err := q.checkNamespaces(); err == nil && (namespace != "" || other != "") && spaces != "" {
 			t.Fatalf("%+v is taken", q)
 		}
-		s, err := query.ParseSelection(labels, fields, objects.Selection{})
+		s, err := query.ParseSelection(labels, fields)
 		if err != nil {
 			return
 		}

@@ -1,9 +1,11 @@
 package compile
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +25,9 @@ type Key struct {
 	Of func(objects.Object) []string
 	Reads
 	sure bool // it never panics
+	// ofOwner is the key of the owner that a reference of an object names; nil: the reference does
+	// not say it.
+	ofOwner func(objects.Object, *metav1.OwnerReference) string
 	// by is what the keys are, if replicas can share objects by that.
 	by shardrange.Field
 }
@@ -76,47 +81,50 @@ func ByNamespace() *Key {
 }
 
 // ByName makes a Key of an object's name.
-func ByName() *Key { return keyBy(func(o objects.Object) []string { return OneKey(o.GetName()) }) }
+func ByName() *Key {
+	k := keyBy(func(o objects.Object) []string { return OneKey(o.GetName()) })
+	k.ofOwner = func(_ objects.Object, owner *metav1.OwnerReference) string { return owner.Name }
+	return k
+}
 
 // ByUID makes a Key of an object's UID.
 func ByUID() *Key {
 	k := keyBy(func(o objects.Object) []string { return OneKey(string(o.GetUID())) })
 	k.by = shardrange.UID
+	k.ofOwner = func(_ objects.Object, owner *metav1.OwnerReference) string { return string(owner.UID) }
 	return k
 }
 
 // ByNamespacedName makes the Key of a controller's root.
 func ByNamespacedName() *Key {
-	return keyBy(func(o objects.Object) []string { return OneKey(objects.Path(o.GetNamespace(), o.GetName())) })
-}
-
-// ByOwner gives the key of an object's controller: its namespace and name.
-func ByOwner(kind string) *Key {
-	return byOwner(kind, func(o objects.Object, owner *metav1.OwnerReference) string {
+	k := keyBy(func(o objects.Object) []string { return OneKey(objects.Path(o.GetNamespace(), o.GetName())) })
+	k.ofOwner = func(o objects.Object, owner *metav1.OwnerReference) string {
 		return objects.Path(o.GetNamespace(), owner.Name)
-	})
+	}
+	return k
 }
 
-// ByOwnerName gives the name of an object's controller.
-func ByOwnerName(kind string) *Key {
-	return byOwner(kind, func(_ objects.Object, owner *metav1.OwnerReference) string { return owner.Name })
-}
-
-// ByOwnerUID gives the UID of an object's controller.
-func ByOwnerUID(kind string) *Key {
-	return byOwner(kind, func(_ objects.Object, owner *metav1.OwnerReference) string { return string(owner.UID) })
-}
-
-func byOwner(kind string, key func(objects.Object, *metav1.OwnerReference) string) *Key {
+// ByOwner gives the key of an object's controller, as a Key of the controller gives it. A nil one is
+// [ByNamespacedName].
+func ByOwner(kind string, owners *Key) *Key {
+	if owners == nil {
+		owners = ByNamespacedName()
+	}
+	if owners.ofOwner == nil {
+		return MisusedKey("key by owner: a reference to an owner does not have the owner's Key: use ByNamespacedName, ByName or ByUID")
+	}
 	wanted := schema.ParseGroupKind(kind)
 	return keyBy(func(o objects.Object) []string {
 		owner := metav1.GetControllerOfNoCopy(o)
 		if owner == nil || !isKind(wanted, schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()) {
 			return nil
 		}
-		return OneKey(key(o, owner))
+		return OneKey(owners.ofOwner(o, owner))
 	}, ownersPath)
 }
+
+// MisusedKey makes a Key that is an error of each query that has it.
+func MisusedKey(why string) *Key { return &Key{Reads: Reads{err: errors.New(why)}} }
 
 // ByRemoteOwner gives the key of an owner in another cluster.
 func ByRemoteOwner(kind string) *Key {
@@ -162,8 +170,14 @@ func ByAnnotation(name string) *Key {
 	return keyBy(func(o objects.Object) []string { return OneKey(o.GetAnnotations()[name]) }, annotationsPath)
 }
 
+// byField has the Keys of paths: equal ones are one function, so that they share streams.
+var byField sync.Map
+
 // ByField gives the values of a field.
 func ByField(path string) *Key {
+	if one, ok := byField.Load(path); ok {
+		return one.(*Key)
+	}
 	names := jsonform.SplitPath(path)
 	if names == nil {
 		return &Key{Reads: Reads{err: fmt.Errorf("key by field %q: not a path", path)}}
@@ -176,7 +190,8 @@ func ByField(path string) *Key {
 		return keys
 	}, names)
 	k.sure = false
-	return k
+	one, _ := byField.LoadOrStore(path, k)
+	return one.(*Key)
 }
 
 // OneKey returns one key, or none if it is empty.

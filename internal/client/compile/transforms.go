@@ -83,7 +83,7 @@ func putBack(o objects.Object, value any) error {
 
 // DropManagedFields makes a Transform that drops metadata.managedFields.
 func DropManagedFields() *Transform {
-	return &Transform{drops: []string{"metadata", "managedFields"}, Transform: objects.Transform{Do: func(o objects.Object) error {
+	return &Transform{drops: []string{"metadata", "managedFields"}, Transform: objects.Transform{Harmless: true, Do: func(o objects.Object) error {
 		o.SetManagedFields(nil)
 		return nil
 	}}}

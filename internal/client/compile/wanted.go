@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kates-go/kates/internal/client/core"
@@ -40,12 +38,10 @@ type Place struct {
 	NamespaceSelector string
 }
 
-// Selection is labels and fields that select an object, in words and as selectors.
+// Selection is labels and fields that select an object, in words.
 type Selection struct {
 	LabelSelector string
 	FieldSelector string
-	Labels        labels.Selector
-	Fields        fields.Selector
 }
 
 // Field is what the Go type of a struct's field says. It is empty for a query without a field.
@@ -68,13 +64,13 @@ func (w *Wanted) selections() []Selection { return append([]Selection{w.Selectio
 // by their labels.
 func (w *Wanted) Narrows() bool {
 	s := w.Selection
-	return s.LabelSelector != "" || s.FieldSelector != "" || s.Labels != nil || s.Fields != nil ||
+	return s.LabelSelector != "" || s.FieldSelector != "" ||
 		w.AnyOf != nil || w.NamespaceSelector != "" || w.Refs != nil || w.Where != nil
 }
 
-// selectors returns the selectors, those in words parsed; nil where there are none.
+// selectors returns the selectors, parsed; nil where there are none.
 func (s Selection) selectors() (objects.Selection, error) {
-	return query.ParseSelection(s.LabelSelector, s.FieldSelector, objects.Selection{Labels: s.Labels, Fields: s.Fields})
+	return query.ParseSelection(s.LabelSelector, s.FieldSelector)
 }
 
 // fieldsOf returns the fields that selections name, except for metadata's.

@@ -284,7 +284,7 @@ func (a *call) check(ctx context.Context, w *applied.Wanted, now objects.Object)
 // make that list.
 func (a *call) recalls(ctx context.Context, w *applied.Wanted, now objects.Object) bool {
 	of := applied.Recollectable{
-		Storage: w.Resource.Storage, Manager: a.options.FieldManager, Label: a.set.Label, Set: a.given.Name,
+		Storage: w.Resource.Storage, Manager: a.options.FieldManager, Label: a.set.Label, Set: a.given.SetName,
 	}
 	r := a.recollection(ctx, of, w)
 	if r != nil && apierrors.IsForbidden(r.Err()) && w.Key.Namespace != "" {

@@ -27,7 +27,7 @@ const (
 // Set is a set of objects that one owner wants. Package kates documents the fields.
 type Set struct {
 	Owner       any
-	Name        string
+	SetName     string
 	Objects     []objects.Object
 	Kinds       []string
 	Existing    []objects.Object
@@ -140,7 +140,7 @@ func (a *call) prepare(ctx context.Context) error {
 		Scheme: a.Scheme, BuiltIn: kinds.BuiltIn,
 		Annotate: a.Fake == nil,
 	}
-	if err := a.set.Name(a.given.Name, a.given.Label); err != nil {
+	if err := a.set.Name(a.given.SetName, a.given.Label); err != nil {
 		return err
 	}
 	a.keys = make(map[applied.Key]bool, len(a.given.Objects))

@@ -28,7 +28,7 @@ func (w originals) of(raw []byte, e frames.Encoding) objects.Original {
 	if e == frames.Protobuf {
 		decode = w.fromProto
 	}
-	return objects.OriginalIn(raw, decode)
+	return objects.OriginalIn(string(e), raw, decode)
 }
 
 func (w originals) fromJSON(raw []byte) (*unstructured.Unstructured, error) {

@@ -92,7 +92,7 @@ func (c *Collector[S]) wholeForRefs(queries []query.Query) []query.Query {
 		for _, ref := range q.Refs {
 			i := slices.IndexFunc(queries, func(q query.Query) bool { return q.Name == ref.Query })
 			if i >= 0 && !ref.Reads(queries[i].Form) {
-				queries[i].Form, queries[i].Transform, queries[i].Valid = object.Whole, queries[i].WholeTransform, nil
+				queries[i].Form, queries[i].Transform = object.Whole, queries[i].WholeTransform
 			}
 		}
 	}

@@ -26,7 +26,10 @@ func (s *Intake) Checked(item runtime.Object) (object.Object, error) {
 		return nil, source.Garbled{Cause: err}
 	}
 	if err := unsayable(o); err != nil && object.Fault(o) == nil {
-		return object.Like(s.reject(o, err), o), nil
+		bare := object.Bare(o)
+		metadata, _ := object.Shorten(bare, s.Resource.Kind) // nil if that fails
+		// An original would be in JSON, with another name.
+		return object.Like(object.Reject(object.IDOf(bare, s.Resource), metadata, object.Original{}, err), o), nil
 	}
 	return o, nil
 }

@@ -1,9 +1,9 @@
 package intake
 
 import (
-	"sync"
 	"sync/atomic"
 
+	"github.com/kates-go/kates/internal/base/lockorder"
 	"github.com/kates-go/kates/internal/engine/source"
 	"github.com/kates-go/kates/internal/object"
 )
@@ -34,33 +34,43 @@ func (b *Budget) replace(before, now int64) bool {
 	return true
 }
 
-// originals counts the bytes of the originals that a stream holds, by key.
+// originals counts the bytes of the originals that a stream holds.
 type originals struct {
 	budget *Budget
 	any    atomic.Bool // of has something
 
-	mu sync.Mutex
-	of map[object.Key]int64
+	mu     lockorder.Mutex[lockorder.Originals]
+	of     map[object.Key]int64
+	closed bool // nothing is held any more
 }
 
 // receiveOriginals has the source deliver originals, where a function may reject an object of which
 // the stream holds a part, or which the function has changed.
 func (s *Intake) receiveOriginals() {
-	judges := s.Transform != nil || s.Key.Form != object.Whole && (s.Where != nil || s.Valid != nil)
+	judges := s.Transform.Changes() || s.Key.Form != object.Whole && (s.Where != nil || s.Valid != nil)
 	if source, ok := s.Source.(source.Receiver); ok && judges {
 		s.Source = source.Receiving()
 	}
 }
 
-// Bounded returns an object that the stream is to hold. It goes without its original where the
-// budget is spent.
+// Bounded returns an object that the stream is to hold. An object that is left out goes without its
+// original where the budget is spent, and where its key may be that of several. Any other object
+// always does.
 func (s *Intake) Bounded(o object.Object) object.Object {
-	bytes, key := object.FaultOriginal(o).Bytes(), object.KeyOf(o)
-	if !s.originals.set(key, bytes) {
+	if r, received := o.(*object.Received); received {
+		o = r.Object
+	}
+	key, bytes := object.KeyOf(o), object.FaultOriginal(o).Bytes()
+	if bytes > 0 && object.Ambiguous(key) || !s.originals.set(key, bytes) {
 		s.originals.set(key, 0)
 		return object.WithoutOriginal(o)
 	}
 	return o
+}
+
+// Note notes what the stream holds of a key; nil: nothing.
+func (s *Intake) Note(key object.Key, held object.Object) {
+	s.originals.set(key, object.FaultOriginal(held).Bytes())
 }
 
 // set notes how many bytes the original of a key has, 0 for none. It reports whether there are so
@@ -71,7 +81,12 @@ func (o *originals) set(key object.Key, bytes int64) bool {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.budget.replace(o.of[key], bytes) {
+	return o.setLocked(key, bytes)
+}
+
+// setLocked is set with mu held.
+func (o *originals) setLocked(key object.Key, bytes int64) bool {
+	if bytes > 0 && o.closed || !o.budget.replace(o.of[key], bytes) {
 		return false
 	}
 	if bytes > 0 {
@@ -83,22 +98,28 @@ func (o *originals) set(key object.Key, bytes int64) bool {
 	return true
 }
 
-// Forget notes that the stream no longer holds what has a key.
-func (s *Intake) Forget(key object.Key) { s.originals.set(key, 0) }
-
-// ForgetExcept notes that the stream holds what some keys have, and nothing else.
-func (s *Intake) ForgetExcept(held func(object.Key) bool) {
+// Recount notes what the stream holds of the keys that had originals; nil: nothing.
+func (s *Intake) Recount(held func(object.Key) object.Object) {
 	o := s.originals
 	if !o.any.Load() {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for key, bytes := range o.of {
-		if !held(key) {
-			o.budget.replace(bytes, 0)
-			delete(o.of, key)
-		}
+	o.recountLocked(held)
+}
+
+// recountLocked is Recount with mu held.
+func (o *originals) recountLocked(held func(object.Key) object.Object) {
+	for key := range o.of {
+		o.setLocked(key, object.FaultOriginal(held(key)).Bytes())
 	}
-	o.any.Store(len(o.of) > 0)
+}
+
+// CloseOriginals notes that the stream holds nothing any more.
+func (s *Intake) CloseOriginals() {
+	s.originals.mu.Lock()
+	defer s.originals.mu.Unlock()
+	s.originals.recountLocked(func(object.Key) object.Object { return nil })
+	s.originals.closed = true
 }

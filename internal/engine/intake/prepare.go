@@ -33,7 +33,7 @@ func (s *Intake) TransformNew(o, before object.Object) object.Object {
 // transformNew is [Intake.TransformNew] without the stamp.
 func (s *Intake) transformNew(o, before object.Object) object.Object {
 	from := o
-	if _, received := o.(*object.Received); !received && s.Transform != nil && object.Fault(o) == nil {
+	if _, received := o.(*object.Received); !received && s.Transform.Changes() && object.Fault(o) == nil {
 		from = o.DeepCopyObject().(object.Object) // the Transform may write to the object
 	}
 	made := s.judged(object.Bare(o), from)

@@ -154,13 +154,18 @@ func (p *Partitions) placedOf(i int, q query.Query, o object.Object, old *placed
 	switch {
 	case err != nil:
 		left := &placed{row: tables.Row{Source: o, Err: err}, every: f == nil}
-		if m := object.FaultMetadata(o); q.KeyOfMetadata && m != nil {
-			if keys, every, err := keysOf(f, m); err == nil {
+		has := old != nil && object.UIDOf(old.row.Source) == object.UIDOf(o)
+		known := knownOf(o, q.KeyOfMetadata)
+		if has && q.Transform.Changes() {
+			known = nil // the Key is a function of what the Transform makes
+		}
+		if f != nil && known != nil {
+			if keys, every, err := keysOf(f, known); err == nil {
 				left.keys, left.every = keys, every
 				return left
 			}
 		}
-		if f != nil && old != nil && object.UIDOf(old.row.Source) == object.UIDOf(o) {
+		if f != nil && has {
 			left.keys, left.every = old.keys, old.every
 		}
 		return left
@@ -168,6 +173,17 @@ func (p *Partitions) placedOf(i int, q query.Query, o object.Object, old *placed
 		return &placed{row: tables.Row{Source: o}}
 	}
 	return &placed{row: p.collector.Convert(p.indexes.binding, i, p.indexes.fields[i].Name, o), keys: keys, every: every}
+}
+
+// knownOf is what is known of an object that is left out, nil for nothing.
+func knownOf(o object.Object, metadata bool) object.Object {
+	if m := object.FaultMetadata(o); m != nil && metadata {
+		return m
+	}
+	if u := object.FaultOriginal(o).Object(); u != nil {
+		return u
+	}
+	return nil
 }
 
 // keysOf asks the user's function.

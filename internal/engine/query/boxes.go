@@ -42,7 +42,7 @@ func (q Query) Watches(r object.Resource) (all []object.Spec) {
 				in = append(in, a.within(box))
 			}
 		}
-		spec := object.Spec{Namespace: box.Namespace, Where: q.Where, Form: q.Form, Transform: q.Transform, Valid: q.Valid}
+		spec := object.Spec{Namespace: box.Namespace, Where: q.Where, Form: q.Form, Transform: q.Transform, Valid: q.Judge()}
 		spec.Selection, spec.AnyOf = object.Common(in)
 		spec.Shard = q.Shard
 		all = append(all, spec)

@@ -137,7 +137,7 @@ func selects(q Query, r object.Resource, o *unstructured.Unstructured) bool {
 // The server is asked for what alternatives have in common.
 func TestTheServerSelectsWhatAlternativesHaveInCommon(t *testing.T) {
 	by := func(label, field string) (s object.Selection) {
-		s, err := ParseSelection(label, field, object.Selection{})
+		s, err := ParseSelection(label, field)
 		require.NoError(t, err)
 		return s
 	}

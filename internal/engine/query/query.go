@@ -80,7 +80,7 @@ type Query struct {
 	// stream only if it is one value. Objects that it leaves out are not held.
 	Where *object.Where
 	// Valid, if any, says which objects no reader of the query can show, see [object.Valid].
-	// Queries share a stream only if it is equal.
+	// Queries share a stream that has a part of its objects only if it is equal.
 	Valid object.Valid
 	// WholeTransform is Transform where whole objects turn out to be needed, see Refs.
 	WholeTransform *object.Transform
@@ -122,6 +122,14 @@ type Spaces struct {
 // [Query].Valid. It must not write to the object. The caller owns the result. If it panics, that
 // object is left out as invalid until its next version.
 type KeyFunc func(object.Object) []string
+
+// Judge is Valid where a stream holds less of an object than its reader reports of it.
+func (q Query) Judge() object.Valid {
+	if q.Form.Projects() || q.Form.Kept() != nil || q.Transform.Changes() {
+		return q.Valid
+	}
+	return nil
+}
 
 // KeyPanicked is what happened to an object that is left out because its Key function panicked.
 const KeyPanicked = "the key function panicked"
@@ -203,10 +211,8 @@ func Compile(t reflect.Type, queries []Query) (*snapshot.Binding, error) {
 	return snapshot.Compile(t, all)
 }
 
-// ParseSelection returns what both the selectors in words and the others select; nil where there
-// are none. A selector that selects everything or nothing is an error: whoever made it meant
-// something else.
-func ParseSelection(labelText, fieldText string, also object.Selection) (none object.Selection, err error) {
+// ParseSelection returns what the selectors in words select; nil where there are none.
+func ParseSelection(labelText, fieldText string) (none object.Selection, err error) {
 	var s object.Selection
 	if s.Labels, err = ParseLabels("label", labelText); err != nil {
 		return none, err
@@ -214,41 +220,12 @@ func ParseSelection(labelText, fieldText string, also object.Selection) (none ob
 	if s.Fields, err = parseSelector("field", fieldText, fields.ParseSelector); err != nil {
 		return none, err
 	}
-	if err := selectsSome(also); err != nil {
-		return none, err
-	}
-	return s.And(also), nil
+	return s, nil
 }
 
-// selectsSome returns an error for a selector that selects everything or nothing. The program that
-// made it meant something else.
-func selectsSome(s object.Selection) error {
-	if s.Labels != nil {
-		if some, selectable := s.Labels.Requirements(); !selectable {
-			return fmt.Errorf("label selector: %w", errSelectsNothing)
-		} else if len(some) == 0 {
-			return fmt.Errorf("label selector: %w", errSelectsAll)
-		}
-	}
-	if s.Fields != nil {
-		switch {
-		case s.Fields.Empty():
-			return fmt.Errorf("field selector: %w", errSelectsAll)
-		case len(s.Fields.Requirements()) == 0:
-			return fmt.Errorf("field selector: %w", errSelectsNothing)
-		}
-	}
-	return nil
-}
-
-var (
-	// errSelectsAll is the error of a selector that is there, but selects everything, like " ",
-	// "," and labels.Everything(). The program that composed it meant fewer objects, and may be
-	// about to delete them.
-	errSelectsAll = errors.New("it says nothing, so everything would be selected: leave it empty for that")
-	// errSelectsNothing is the error of labels.Nothing() and its like.
-	errSelectsNothing = errors.New("it selects nothing")
-)
+// errSelectsAll is the error of a selector that is there, but selects everything, like " " and ",".
+// The program that composed it meant fewer objects, and may be about to delete them.
+var errSelectsAll = errors.New("it says nothing, so everything would be selected: leave it empty for that")
 
 // ParseLabels parses a selector of labels; nil if it is empty. what names it in the error.
 func ParseLabels(what, selector string) (labels.Selector, error) {

@@ -135,7 +135,7 @@ func (r *followed) join(ref *reference) {
 	name := object.Selection{Fields: fields.OneTermEqualSelector(metav1.ObjectNameField, ref.key.Name)}
 	watch, err := r.host.Streams.Join(k.Resource(), object.Spec{
 		Namespace: ref.key.Namespace, Selection: object.Selection{Labels: q.Labels, Fields: q.Fields}.And(name),
-		Where: q.Where, Form: q.Form, Transform: q.Transform,
+		Where: q.Where, Form: q.Form, Transform: q.Transform, Valid: q.Judge(),
 	}, l)
 	if err != nil {
 		return // the streams have ended

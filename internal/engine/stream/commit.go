@@ -95,7 +95,7 @@ func (s *Stream) swap(l store.List, rv string, restored bool) (wake []func()) {
 	for key, shown := range before {
 		wake = s.notifyListeners(wake, key, shown, Delivered)
 	}
-	s.ForgetExcept(func(key object.Key) bool { return s.store.Read(key) != nil })
+	s.Recount(s.store.Read)
 	return wake
 }
 
@@ -112,6 +112,7 @@ func (s *Stream) Gone(why error) {
 		for _, e := range s.store.DropWrites() {
 			wake = s.notifyListeners(wake, e.Key, e.Object.(object.Object), Delivered)
 		}
+		s.Recount(s.store.Read)
 		s.follow() // own writes that were given up are of objects that are gone
 	}
 	s.health.turn(true, s.listeners)

@@ -51,7 +51,17 @@ func (l *listing) Commit(rv string) error {
 }
 
 // Drop gives back the room that the list has taken.
-func (l *listing) Drop() { l.stream.listing(0) }
+func (l *listing) Drop() {
+	l.stream.listing(0)
+	l.stream.recount()
+}
+
+// recount notes which originals the stream holds.
+func (s *Stream) recount() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Recount(s.store.Read)
+}
 
 // put takes in an item of the list. once: no other item has its key. Else the item takes the place
 // of the one before.
@@ -192,7 +202,10 @@ func (l *listing) objectFor(o, held object.Object) object.Object {
 	if !l.asked.Doubted {
 		for _, st := range l.others {
 			if theirs, same := st.has(o); same {
-				return l.stream.ReuseIfEqual(o, theirs)
+				if shared := l.stream.ReuseIfEqual(o, theirs); shared != nil {
+					return l.stream.Bounded(shared)
+				}
+				return nil
 			}
 		}
 	}

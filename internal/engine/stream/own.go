@@ -55,7 +55,9 @@ func (s *Stream) RecordWrite(w coherence.Write, by Cause) bool {
 		w.Object = s.store.KeepIfSameVersion(before, o) // a list that settled it may bring what is shown
 	}
 	undated := s.store.View.Undated()
-	if !s.store.View.Record(w, s.store.Stored(w.Key), time.Now()) {
+	recorded := s.store.View.Record(w, s.store.Stored(w.Key), time.Now())
+	s.Note(w.Key, s.store.Read(w.Key))
+	if !recorded {
 		s.mu.Unlock()
 		return false
 	}

@@ -113,7 +113,6 @@ func (s *Stream) event(item runtime.Object, deleted bool) error {
 		had := s.store.Objects[key]
 		if !in {
 			s.store.Remove(key, o)
-			s.Forget(key)
 		} else if seen = o; !s.store.Add(key, before, o) {
 			s.mu.Unlock()
 			s.logRecovered(recovered)
@@ -128,6 +127,7 @@ func (s *Stream) event(item runtime.Object, deleted bool) error {
 		wake = s.showStored(s.notifyListeners(wake, key, before, Delivered), ended, key)
 		s.waiters.wake() // an echo changes nothing, but a Sync may wait for it
 	}
+	s.Note(key, s.store.Read(key))
 	s.mu.Unlock()
 	s.logRecovered(recovered)
 	run(wake)

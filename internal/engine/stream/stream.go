@@ -240,7 +240,7 @@ func (s *Stream) shutDown() {
 	defer s.mu.Unlock()
 	s.progress.ended = true
 	s.store.Close()
-	s.ForgetExcept(func(object.Key) bool { return false })
+	s.CloseOriginals()
 	close(s.done)
 	if s.own.expiry != nil {
 		s.own.expiry.Stop()

@@ -114,7 +114,7 @@ func (k *Keeper) keepable() error {
 	switch {
 	case isClock:
 		return fromContents
-	case s.Where != nil, s.Transform != nil:
+	case s.Where != nil, s.Transform != nil, s.Valid != nil:
 		return transforms
 	case k.warmth.Codec.Key == nil && secret.Resource(s.Resource.Group, s.Resource.GroupVersionResource.Resource):
 		return ofSecrets
@@ -192,7 +192,7 @@ func (k *Keeper) started(why error) {
 	switch {
 	case why == nil:
 		log.V(1).Info("started from what was kept")
-	case errors.Is(why, noFile), errors.Is(why, fromContents), k.Intake.Where != nil, k.Intake.Transform != nil:
+	case errors.Is(why, noFile), errors.Is(why, fromContents), k.Intake.Where != nil, k.Intake.Transform != nil, k.Intake.Valid != nil:
 		log.V(1).Info("starting with a list", "why", why.Error())
 	default:
 		log.Info("starting with a list, and not from what was kept", "why", why.Error())

@@ -40,7 +40,7 @@ var loops = []mutant{
 	{
 		name: "a panic of a key function is everybody's", says: "a panic of a user's function is an error like any other",
 		in: "partition.keysOf", caught: "TestG8AKeyFunctionThatPanicsLeavesOutThatObjectWhereItWasUntilItsNextVersion",
-		old: `err = guard.Named("the key function panicked", func() error {
+		old: `err = guard.Named(query.KeyPanicked, func() error {
 				keys = slices.Clone(f(o))
 				return nil
 			})`,

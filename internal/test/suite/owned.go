@@ -52,7 +52,7 @@ func (e *env) root(name string) *kates.Unstructured {
 
 // set returns an owned set of this program.
 func set(owner any, objects ...kates.Object) kates.OwnedSet {
-	return kates.OwnedSet{Owner: owner, Name: "suite", Objects: objects, Kinds: []string{"configmaps", "secrets"}}
+	return kates.OwnedSet{Owner: owner, SetName: "suite", Objects: objects, Kinds: []string{"configmaps", "secrets"}}
 }
 
 func named(references []kates.ObjectReference) (all []string) {
@@ -129,7 +129,7 @@ func ownedOthers(t *testing.T, e *env) {
 	mine := labelOf(set(root, e.configMap("mine")))
 	labelOf(set(other, e.configMap("of-another-owner")))
 	second := set(root, e.configMap("of-another-set"))
-	second.Name = "second"
+	second.SetName = "second"
 	labelOf(second)
 	keyed := set(root, e.configMap("of-another-label"))
 	keyed.Label = "example.com/set"
@@ -327,8 +327,8 @@ func ownedInvalid(t *testing.T, e *env) {
 	for want, change := range map[string]func(){
 		"the owner":        func() { bad.Owner = nil },
 		"being deleted":    func() { bad.Owner = leaving },
-		"has no Name":      func() { bad.Name = "" },
-		"makes no label":   func() { bad.Name = "not a label" },
+		"has no Name":      func() { bad.SetName = "" },
+		"makes no label":   func() { bad.SetName = "not a label" },
 		"makes no label ":  func() { bad.Label = "a/b/c" },
 		"without a name":   func() { bad.Objects = []kates.Object{e.configMap("a"), e.configMap("")} },
 		"there twice":      func() { bad.Objects = []kates.Object{e.configMap("a"), e.configMap("a")} },

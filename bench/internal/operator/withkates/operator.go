@@ -5,8 +5,8 @@ package withkates
 import (
 	"context"
 	"errors"
+	"log/slog"
 
-	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +32,7 @@ type parts struct {
 // Run runs the operator until ctx ends. around wraps each reconcile.
 func Run(ctx context.Context, config *rest.Config, workers int, around func(context.Context, func(context.Context) error) error) error {
 	client, err := kates.NewClientFromRESTConfig(config,
-		kates.WithScheme(api.NewScheme()), kates.WithFieldManager(name), kates.WithLogr(logr.Discard()))
+		kates.WithScheme(api.NewScheme()), kates.WithFieldManager(name), kates.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (r *reconciler) reconcile(ctx context.Context, p *parts) error {
 	}
 	wanted := api.Wanted(p.App)
 	_, err := r.client.ApplyOwned(ctx, kates.OwnedSet{
-		Owner: p.App, Name: name, Objects: api.Listed[kates.Object](wanted), Existing: controller.Owned(p),
+		Owner: p.App, SetName: name, Objects: api.Listed[kates.Object](wanted), Existing: controller.Owned(p),
 	}, kates.ForceOwnership())
 	return errors.Join(err, r.report(ctx, p.App, wanted, err))
 }

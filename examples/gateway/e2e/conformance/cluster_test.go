@@ -63,7 +63,7 @@ func (c *cluster) reconcile(ctx context.Context, snap *wanted) error {
 
 // deploy makes the Pods of a Deployment.
 func (c *cluster) deploy(ctx context.Context, d *appsv1.Deployment) error {
-	set := kates.OwnedSet{Owner: d, Name: "cluster"}
+	set := kates.OwnedSet{Owner: d, SetName: "cluster"}
 	replicas := int32(1)
 	if d.Spec.Replicas != nil {
 		replicas = *d.Spec.Replicas
@@ -124,6 +124,6 @@ func (c *cluster) endpoints(ctx context.Context, s *corev1.Service, pods []*core
 		}
 	}
 	slices.SortFunc(slice.Endpoints, func(a, b discoveryv1.Endpoint) int { return strings.Compare(a.Addresses[0], b.Addresses[0]) })
-	_, err := c.client.ApplyOwned(ctx, kates.OwnedSet{Owner: s, Name: "cluster", Objects: []kates.Object{slice}})
+	_, err := c.client.ApplyOwned(ctx, kates.OwnedSet{Owner: s, SetName: "cluster", Objects: []kates.Object{slice}})
 	return err
 }

@@ -67,9 +67,10 @@ func TestNoRequestFailsWhenTheGatewayIsKilledAndNginxIsAdopted(t *testing.T) {
 	l := w.load(a.routes, g)
 	w.makeBad()
 	w.seesBad()
-	w.settled(g)
-	before := g.processes()
+	w.serves(a.services[0]) // what came before is in the configuration: no reload is to come
 	g.kill()
+	w.settled(g) // and none is under way
+	before := g.processes()
 	l.reach(perSecond) // nginx serves on
 	g.serve()
 	assert.Zero(t, g.metric("nginx_starts_total"))
@@ -80,7 +81,7 @@ func TestNoRequestFailsWhenTheGatewayIsKilledAndNginxIsAdopted(t *testing.T) {
 	l.halt()
 }
 
-// settled waits until nginx' last workers are all that there are: no reload is under way.
+// settled waits until nginx' last workers are all that there are. Nothing asks for reloads any more.
 func (w *world) settled(g *gateway) {
 	w.Helper()
 	last, since := "", time.Now()

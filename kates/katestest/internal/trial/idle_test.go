@@ -72,7 +72,7 @@ func TestATimeInWholeSecondsIsFoundByARestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		server, program := newServer(t, input), notes(func() string { return time.Now().Format(time.RFC3339) })
 		katestest.Settles(t, server, program)
-		failure := judged.Failure(t, func(tb testing.TB) { katestest.Settles(tb, server, program, katestest.Calls(0)) })
+		failure := judged.Failure(t, func(tb testing.TB) { katestest.Settles(tb, server, program, katestest.CallLimit(0)) })
 		assert.Contains(t, failure, "the program does not settle: it has made more than 0 calls")
 	})
 }

@@ -70,7 +70,7 @@ var input = source("a", map[string]string{"x": "1"})
 func TestAProgramThatIsDoneSettles(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		server := newServer(t, input)
-		katestest.Settles(t, server, copies(copyOnce), katestest.Calls(1))
+		katestest.Settles(t, server, copies(copyOnce), katestest.CallLimit(1))
 		got := configMap("a-copy", nil)
 		require.NoError(t, server.Client(t).Get(t.Context(), got, got))
 		assert.Equal(t, "1", got.Data["x"])
@@ -80,9 +80,9 @@ func TestAProgramThatIsDoneSettles(t *testing.T) {
 func TestASettledProgramAnswersTheNextInput(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		server := newServer(t, input)
-		running := katestest.Start(t, server, copies(copyOnce), katestest.Calls(1))
+		running := katestest.Start(t, server, copies(copyOnce), katestest.CallLimit(1))
 		running.Settles()
-		running.Settles(katestest.Calls(0))
+		running.Settles(katestest.CallLimit(0))
 		user, got := server.Client(t), configMap("b-copy", nil)
 		require.NoError(t, user.Create(t.Context(), source("b", nil), nil))
 		running.Settles()
@@ -106,7 +106,7 @@ func TestTheLoopOfAProgramIsShown(t *testing.T) {
 					return nil
 				})
 				return err
-			}), katestest.Calls(19))
+			}), katestest.CallLimit(19))
 		})
 		assert.Equal(t, `the program does not settle: it has made more than 19 calls. It is in a loop: it repeats a round of 2, 9 times so far. The last round:
   patch ConfigMap default/count: 200
@@ -146,7 +146,7 @@ func TestALoopOfRefusedCallsShowsTheAnswers(t *testing.T) {
 		server, faults := newServer(t, input), katestest.NewFaults(t, 1)
 		server.Config.Wrap(faults.Wrap)
 		faults.On(katestest.Match{Verb: "patch"}).Status(403, "", 0)
-		failure := judged.Failure(t, func(tb testing.TB) { katestest.Settles(tb, server, copies(copyOnce), katestest.Calls(10)) })
+		failure := judged.Failure(t, func(tb testing.TB) { katestest.Settles(tb, server, copies(copyOnce), katestest.CallLimit(10)) })
 		assert.Contains(t, failure, "it repeats a round of 1, 11 times so far. The last round:\n  patch configmaps default/a-copy: 403")
 		faults.Heal()
 		faults.On(katestest.Match{Verb: "patch"}).Hold()
@@ -199,7 +199,7 @@ func TestASlowLoopIsFoundIfThePauseIsShorterThanTheQuietTime(t *testing.T) {
 		}
 		katestest.Settles(t, newServer(t), hourly)
 		failure := judged.Failure(t, func(tb testing.TB) {
-			katestest.Settles(tb, newServer(t), hourly, katestest.Quiet(2*time.Hour), katestest.Calls(5))
+			katestest.Settles(tb, newServer(t), hourly, katestest.Quiet(2*time.Hour), katestest.CallLimit(5))
 		})
 		assert.Contains(t, failure, "more than 5 calls")
 		katestest.Settles(t, newServer(t), hourly, katestest.Quiet(2*time.Hour), katestest.Ignoring(katestest.Match{Resource: "configmaps"}))
