@@ -105,6 +105,9 @@ func (a *Accumulator) Replace(ctx context.Context, queries ...query.Query) error
 	return a.collector.Replace(ctx, queries...)
 }
 
+// Given returns what a query that is wanted was made of, nil if there is none of that name.
+func (a *Accumulator) Given(name string) *query.Given { return a.collector.Given(name) }
+
 // Err is nil while the accumulator runs. Then it is the cause of the end: [stream.ErrClosed], or
 // the cause of the context of New.
 func (a *Accumulator) Err() error { return a.collector.Err() }

@@ -231,6 +231,35 @@ func TestAnErrorOfOneQueryLeavesAllAsTheyWere(t *testing.T) {
 	})
 }
 
+func TestAQueryTakesThePlaceOfTheOneThatItWasMadeOfAndOfNoOther(t *testing.T) {
+	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
+		a, _ := twoOverOne(t, s, streams)
+		made := func(after *query.Given) query.Query {
+			q := over("A", "as", "other")
+			q.Given, q.After = &query.Given{}, after
+			return q
+		}
+		first := made(nil)
+		require.NoError(t, a.Replace(t.Context(), first))
+		second := made(first.Given)
+		require.NoError(t, a.Replace(t.Context(), second), "though the first one is not shown yet")
+		assert.Same(t, second.Given, a.Given("A"))
+		assert.ErrorIs(t, a.Replace(t.Context(), made(first.Given), sim.Query("B", "cs")), query.ErrOvertaken)
+		assert.Same(t, second.Given, a.Given("A"))
+		require.NoError(t, a.Replace(t.Context(), a.collector.Queries()...), "a copy is about no other query")
+		assert.Same(t, second.Given, a.Given("A"))
+
+		hung := made(second.Given)
+		hung.Resolve = func(context.Context) (object.Resource, error) {
+			assert.NoError(t, a.Replace(t.Context(), over("A", "as", "third")))
+			return second.Resolve(t.Context())
+		}
+		assert.ErrorIs(t, a.Replace(t.Context(), hung), query.ErrOvertaken, "while its kind is looked for")
+		require.NoError(t, a.Remove(t.Context(), "A"))
+		assert.Nil(t, a.Given("A"))
+	})
+}
+
 func TestAQueryThatIsNeverCompleteIsReplacedAtOnceBeforeTheFirstSnapshot(t *testing.T) {
 	sim.Bubble(t, stream.Config{}, func(t *testing.T, s *sim.Server, streams *streamset.Set) {
 		s.Create("as", sim.Thing("a"))

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -49,6 +50,53 @@ func TestTheQueriesOfAControllerChangeWhileItRuns(t *testing.T) {
 		assert.Contains(w, c.taken(), "ns/a ua=1 +d left", "it is there, though the query does not show it")
 		r.stop()
 		assert.ErrorIs(w, r.Replace(w.Context(), toB), kates.ErrNotRunning)
+	})
+}
+
+func TestAChangeOfAQueryOfAControllerKeepsWhatItDoesNotChange(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.root("a", "ua", "1")
+		w.root("b", "ub", "1")
+		w.secret("sa", "ns/a")
+		w.secret("sb", "ns/b")
+		w.owns("a", "ua", "d")
+		c := &calls{}
+		secrets := bySecret
+		secrets.Where = kates.WhereOf(func(o metav1.Object) (bool, error) { return o.GetName() != "sb", nil })
+		r := run(w, c.reconcile, secrets)
+		assert.ElementsMatch(w, []string{"ns/a ua=1 +d *sa", "ns/b ub=1"}, c.taken())
+
+		change := func(name string, f func(*kates.Query)) error { return r.Change(w.Context(), name, f) }
+		require.NoError(w, change("Secrets", func(q *kates.Query) { q.Namespace = "elsewhere" }))
+		r.runs()
+		assert.Equal(w, []string{"ns/a ua=1 +d"}, c.taken())
+		require.NoError(w, change("Secrets", func(q *kates.Query) {
+			assert.Equal(w, "elsewhere", q.Namespace)
+			q.Namespace = "ns"
+		}))
+		r.runs()
+		assert.Equal(w, []string{"ns/a ua=1 +d *sa"}, c.taken(), "it has its Key and its Where")
+		require.NoError(w, change("Deployments", func(q *kates.Query) {
+			assert.Equal(w, kates.Query{Name: "Deployments"}, *q)
+			q.Namespace = "elsewhere"
+		}))
+		r.runs()
+		assert.Equal(w, []string{"ns/a ua=1 *sa"}, c.taken())
+		require.NoError(w, change("Root", func(q *kates.Query) { q.FieldSelector = "metadata.name=b" }))
+		r.runs()
+		assert.Contains(w, c.taken(), "ns/a ua=1 *sa left")
+
+		assert.ErrorContains(w, change("Info", nil), "is nil")
+		none := func(*kates.Query) { w.Error("it is called") }
+		for _, name := range []string{"Info", "Nothing"} {
+			replaced := r.Replace(w.Context(), kates.Query{Name: name})
+			assert.EqualError(w, change(name, none), strings.Replace(replaced.Error(), "replace:", "change:", 1))
+		}
+		require.NoError(w, r.Remove(w.Context(), "Secrets"))
+		assert.ErrorContains(w, change("Secrets", none), `query "Secrets": there is no query of that name`)
+		assert.ErrorContains(w, change("Root", func(q *kates.Query) { q.Kind = "nodes" }), "its type")
+		r.stop()
+		assert.ErrorIs(w, change("Root", none), kates.ErrNotRunning)
 	})
 }
 

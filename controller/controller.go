@@ -102,6 +102,13 @@ func (c *control) Replace(ctx context.Context, queries ...kates.Query) error {
 	return c.runs(c.handle.Replace(ctx, queries...))
 }
 
+// Change replaces the query of a name by what a function makes of it, while the controller runs,
+// and so keeps what the function does not change: see [kates.Accumulator.Change]. What holds for
+// [Controller.Replace] holds here, too.
+func (c *control) Change(ctx context.Context, name string, change func(*kates.Query)) error {
+	return c.runs(c.handle.Change(ctx, name, change))
+}
+
 func (c *control) runs(err error) error {
 	if err == nil {
 		return nil

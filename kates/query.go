@@ -1,7 +1,10 @@
 package kates
 
 import (
+	"slices"
+
 	"github.com/kates-go/kates/internal/client/compile"
+	"github.com/kates-go/kates/internal/engine/query"
 )
 
 // A Query says which objects to list or watch: those of one kind, in one namespace or in all,
@@ -208,11 +211,19 @@ func (q Query) wanted() compile.Wanted {
 	return w
 }
 
-// wantedOf returns queries as they are compiled.
+// clone returns a copy, with lists of its own.
+func (q Query) clone() Query {
+	q.Namespaces, q.AnyOf, q.Refs = slices.Clone(q.Namespaces), slices.Clone(q.AnyOf), slices.Clone(q.Refs)
+	return q
+}
+
+// wantedOf returns queries as they are compiled. The watch remembers them as they are now, see
+// changeQuery.
 func wantedOf(queries []Query) []compile.Wanted {
 	all := make([]compile.Wanted, len(queries))
 	for i, q := range queries {
 		all[i] = q.wanted()
+		all[i].Given = &query.Given{As: q.clone()}
 	}
 	return all
 }

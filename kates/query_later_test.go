@@ -35,6 +35,7 @@ type changing interface {
 	Add(ctx context.Context, queries ...kates.Query) error
 	Remove(ctx context.Context, names ...string) error
 	Replace(ctx context.Context, queries ...kates.Query) error
+	Change(ctx context.Context, name string, change func(*kates.Query)) error
 	Status() kates.Status
 }
 

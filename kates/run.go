@@ -201,6 +201,7 @@ type handled interface {
 	Add(ctx context.Context, queries ...Query) error
 	Remove(ctx context.Context, names ...string) error
 	Replace(ctx context.Context, queries ...Query) error
+	Change(ctx context.Context, name string, change func(*Query)) error
 	Trigger(keys ...string)
 	TriggerAll()
 	Ready() error
@@ -234,6 +235,13 @@ func (h *Handle) Remove(ctx context.Context, names ...string) error {
 // [Snapshots.Replace]. For a RunEach or a controller see [Partitions.Replace].
 func (h *Handle) Replace(ctx context.Context, queries ...Query) error {
 	return h.do(func(of handled) error { return of.Replace(ctx, queries...) })
+}
+
+// Change replaces the query of a name by what a function makes of it, and so keeps what the
+// function does not change: see [Accumulator.Change]. For a RunEach or a controller see
+// [Partitions.Change].
+func (h *Handle) Change(ctx context.Context, name string, change func(*Query)) error {
+	return h.do(func(of handled) error { return of.Change(ctx, name, change) })
 }
 
 // Trigger has the function of a RunEach or a controller called for some keys, though nothing may

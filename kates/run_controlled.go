@@ -88,10 +88,15 @@ func (r *roots) Status() Status { return statusOf(r.Roots.Status()) }
 
 // Add is that of a controller's [Handle].
 func (r *roots) Add(ctx context.Context, queries ...Query) error {
-	return r.Roots.Add(ctx, wantedOf(queries))
+	return addQueries(ctx, r.Roots, queries)
 }
 
 // Replace is that of a controller's [Handle].
 func (r *roots) Replace(ctx context.Context, queries ...Query) error {
-	return r.Roots.Replace(ctx, wantedOf(queries))
+	return replaceQueries(ctx, r.Roots, queries)
+}
+
+// Change is that of a controller's [Handle].
+func (r *roots) Change(ctx context.Context, name string, change func(*Query)) error {
+	return changeQuery(ctx, r.Roots, name, change)
 }

@@ -262,7 +262,7 @@ func (p *partitioned) TriggerAll() { p.turns.TriggerAll() }
 // on. All new queries are in the same turns, as soon as each has its first list; a key whose
 // snapshot changes by that has a turn. Errors are those of [Snapshots.Add].
 func (p *Partitions[S]) Add(ctx context.Context, queries ...Query) error {
-	return changeQueries(ctx, p.client.keyed(), "add", reflect.TypeFor[S](), queries, p.turns.Add)
+	return addQueries(ctx, p.altered(), queries)
 }
 
 // Replace replaces the queries of these names while keys are handed out: by other namespaces,
@@ -271,7 +271,19 @@ func (p *Partitions[S]) Add(ctx context.Context, queries ...Query) error {
 // on with the old ones. A key whose objects change by that has a turn, also if it comes or goes.
 // See [Accumulator.Replace].
 func (p *Partitions[S]) Replace(ctx context.Context, queries ...Query) error {
-	return changeQueries(ctx, p.client.keyed(), "replace", reflect.TypeFor[S](), queries, p.turns.Replace)
+	return replaceQueries(ctx, p.altered(), queries)
+}
+
+// Change replaces the query of a name by what a function makes of it, while keys are handed out,
+// and so keeps what the function does not change: its Key, too. See [Accumulator.Change] and
+// [Partitions.Replace].
+func (p *Partitions[S]) Change(ctx context.Context, name string, change func(*Query)) error {
+	return changeQuery(ctx, p.altered(), name, change)
+}
+
+// altered is the watch as its queries change.
+func (p *Partitions[S]) altered() alterable {
+	return altered{p.client.keyed(), reflect.TypeFor[S](), p.turns}
 }
 
 // Remove ends the queries of these names while keys are handed out. Their fields are nil from then

@@ -16,7 +16,6 @@ import (
 	"github.com/kates-go/kates/internal/client/compile"
 	"github.com/kates-go/kates/internal/client/reach"
 	"github.com/kates-go/kates/internal/engine/collect"
-	"github.com/kates-go/kates/internal/engine/query"
 	"github.com/kates-go/kates/internal/engine/stream"
 	"github.com/kates-go/kates/internal/engine/tables"
 	objects "github.com/kates-go/kates/internal/object"
@@ -96,7 +95,8 @@ func (c *Client) Watch(ctx context.Context, queries ...Query) (*Accumulator, err
 // [Watch] reads them: for a type that is known only at run time (reflect.StructOf). The targets of
 // Update are pointers to such a struct. Its fields of Go types get typed streams. The struct has
 // no field for deltas or invalid objects: [Accumulator.UpdateWithDeltas] and
-// [Accumulator.JudgedUpdate] return these. To Add and Replace, the field's type and tag apply too.
+// [Accumulator.JudgedUpdate] return these. To Add, Replace and Change, the field's type and tag
+// apply too.
 func (c *Client) WatchStruct(
 	ctx context.Context, t reflect.Type, queries ...Query,
 ) (*Accumulator, error) {
@@ -142,23 +142,6 @@ func (c *Client) accumulate(ctx context.Context, t reflect.Type, wanted []compil
 var reports = []compile.Report{
 	{Type: reflect.TypeFor[[]*Delta](), What: "for deltas"},
 	{Type: reflect.TypeFor[[]Invalid](), What: "for invalid objects"},
-}
-
-// changeQueries compiles queries that come while a watch runs, of a struct type if there is one. It
-// does something with them.
-func changeQueries(
-	ctx context.Context, c *compile.Compiler, what string, t reflect.Type, queries []Query, do func(context.Context, ...query.Query) error,
-) (err error) {
-	var compiled []query.Query
-	if t == nil {
-		compiled, err = c.All(wantedOf(queries))
-	} else {
-		compiled, err = c.AtRunTime(ctx, compile.Struct{Reports: reports}, t, wantedOf(queries))
-	}
-	if err == nil {
-		err = do(ctx, compiled...)
-	}
-	return plain.While(what, err)
 }
 
 // watched says what is watched: in messages, and as a name.
@@ -280,7 +263,7 @@ func (a *Accumulator) update(ctx context.Context, target any, deltas *[]*Delta, 
 // Errors are those of [Client.Watch]; on an error none of the queries is added. The context
 // bounds only the call.
 func (a *Accumulator) Add(ctx context.Context, queries ...Query) error {
-	return a.change(ctx, "add", queries, a.acc.Add)
+	return addQueries(ctx, a.altered(), queries)
 }
 
 // Remove ends the queries of these names while the watch runs. Their objects are deletions among
@@ -301,13 +284,31 @@ func (w *watching) Remove(ctx context.Context, names ...string) error {
 // query with Refs cannot be replaced. On an error none of the queries is replaced. The context
 // bounds only the call.
 func (a *Accumulator) Replace(ctx context.Context, queries ...Query) error {
-	return a.change(ctx, "replace", queries, a.acc.Replace)
+	return replaceQueries(ctx, a.altered(), queries)
 }
 
-// change compiles queries that come at run time, and does something with them.
-func (w *watching) change(ctx context.Context, what string, queries []Query, do func(context.Context, ...query.Query) error) error {
-	return changeQueries(ctx, w.client.compiler(), what, w.typ, queries, do)
+// Change replaces the query of a name by what a function makes of it, while the watch runs:
+//
+//	err := acc.Change(ctx, "Services", func(q *kates.Query) { q.Namespaces = namespaces })
+//
+// The function gets a copy of the query as the program has given it last, to Watch, Add, Replace
+// or Change. So what it does not change stays: the selectors, Where, Signal, Key. If the field of a
+// struct has said all, and no query was given, the copy has its Name alone. After that, Change is
+// [Accumulator.Replace] for this query. To change several queries in one snapshot, use Replace.
+//
+// Change may be called while other changes are made. If the query is replaced while the function
+// runs, the function is called again, with the new query. So of several changes at a time none is
+// lost, and the function decides by its argument. It runs without any lock held. It must not
+// itself change the query by another call: it would be called again and again.
+//
+// The errors are those of Replace. If the function changes the name, or panics (a [*PanicError]),
+// that is an error, too. After an error the query is, and is remembered, as it was.
+func (w *watching) Change(ctx context.Context, name string, change func(*Query)) error {
+	return changeQuery(ctx, w.altered(), name, change)
 }
+
+// altered is the watch as its queries change.
+func (w *watching) altered() alterable { return altered{w.client.compiler(), w.typ, w.acc} }
 
 // Ready returns nil once the first snapshot is complete, and from then on always: an outage of
 // the API must not end a program that works with the last snapshot. Until then it says what is

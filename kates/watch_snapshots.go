@@ -172,12 +172,12 @@ func (s *Snapshots[S]) last(err error, yield func(*S, error) bool) {
 // whose query [Snapshots.Remove] has removed. The field's type and tag apply, as for [Watch]. A
 // field with the tag `kates:"-"` has no query, ever. See [Accumulator.Add].
 func (s *Snapshots[S]) Add(ctx context.Context, queries ...Query) error {
-	return s.change(ctx, "add", queries, s.acc.Add)
+	return addQueries(ctx, s.altered(), queries)
 }
 
 // Replace is [Accumulator.Replace]. As for [Watch], the field's type and tag apply too.
 func (s *Snapshots[S]) Replace(ctx context.Context, queries ...Query) error {
-	return s.change(ctx, "replace", queries, s.acc.Replace)
+	return replaceQueries(ctx, s.altered(), queries)
 }
 
 // because adds to the error of an end what was incomplete.

@@ -89,6 +89,7 @@ func (c *Compiler) one(w Wanted) (q query.Query, err error) {
 	}
 	q = query.Query{
 		Name: w.Name, Kind: cmp.Or(w.Kind, w.GVK.Kind), Namespace: w.Namespace, Namespaces: w.Namespaces, Optional: w.Optional,
+		Given: cmp.Or(w.Given, &query.Given{}), After: w.After,
 		Resolve: func(ctx context.Context) (objects.Resource, error) { return c.resolve(ctx, &w, q.Watches) },
 	}
 	w.functionsOf(&q)
@@ -230,10 +231,10 @@ func (c *Compiler) AtRunTime(ctx context.Context, s Struct, t reflect.Type, quer
 func (c *Compiler) WantedAtRunTime(ctx context.Context, s Struct, t reflect.Type, queries []Wanted) ([]Wanted, error) {
 	all := make([]Wanted, len(queries))
 	for i, q := range queries {
-		sf, ok := t.FieldByName(q.Name)
-		if !ok || !sf.IsExported() || s.report(sf) != nil || isNone(t, sf.Index) {
-			return nil, noField(q.Name, t)
+		if err := s.MayHave(q.Name, t); err != nil {
+			return nil, err
 		}
+		sf, _ := t.FieldByName(q.Name)
 		var err error
 		if all[i], err = c.OfField(ctx, &s, sf, q, true); err != nil {
 			return nil, fmt.Errorf("field %s: %w", sf.Name, err)
@@ -241,6 +242,15 @@ func (c *Compiler) WantedAtRunTime(ctx context.Context, s Struct, t reflect.Type
 		all[i].Index = sf.Index
 	}
 	return all, nil
+}
+
+// MayHave returns an error if no field of a struct type can have a query of that name.
+func (s *Struct) MayHave(name string, t reflect.Type) error {
+	sf, ok := t.FieldByName(name)
+	if !ok || !sf.IsExported() || s.report(sf) != nil || isNone(t, sf.Index) {
+		return noField(name, t)
+	}
+	return nil
 }
 
 // isNone reports whether the tag of a field, or of a struct that it is embedded in, says that it

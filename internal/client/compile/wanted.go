@@ -27,6 +27,8 @@ type Wanted struct {
 	Functions
 	Refs []Ref
 	Field
+	Given *query.Given // what the user has written; nil: nothing
+	After *query.Given // what that is to replace; nil: whatever there is
 }
 
 // Place says in which namespaces objects are.

@@ -32,7 +32,11 @@ func (c *Collector[S]) Add(ctx context.Context, queries ...query.Query) error {
 // and none that only the old ones had. An object of both stays as it is. A query that is replaced
 // again before that is left out, and the others wait for the newest. An error changes nothing.
 func (c *Collector[S]) Replace(ctx context.Context, queries ...query.Query) error {
-	return c.start(ctx, queries, func() error {
+	started := slices.Clone(queries)
+	for i := range started {
+		started[i].After = nil // it is about this call
+	}
+	return c.start(ctx, started, func() error {
 		names, seen := c.wanted(), make(map[string]bool)
 		for _, q := range queries {
 			switch e, there := names[q.Name]; {
@@ -42,6 +46,8 @@ func (c *Collector[S]) Replace(ctx context.Context, queries ...query.Query) erro
 				return q.Error(errors.New("there are two of that name"))
 			case e.wanted().Query.Query().Refs != nil:
 				return q.Error(refs.ErrAtRunTime)
+			case q.After != nil && q.After != e.wanted().Query.Query().Given:
+				return q.Error(query.ErrOvertaken)
 			}
 			seen[q.Name] = true
 		}

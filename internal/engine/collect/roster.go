@@ -113,6 +113,14 @@ func (r *roster[S]) Queries() (all []query.Query) {
 	return all
 }
 
+// Given returns what a query that is wanted was made of, nil if there is none of that name.
+func (r *roster[S]) Given(name string) *query.Given {
+	if e, there := r.wanted()[name]; there {
+		return e.wanted().Query.Query().Given
+	}
+	return nil
+}
+
 // Running returns the queries, also those that wait to be shown.
 func (r *roster[S]) Running() (all []query.Running) {
 	for _, e := range r.entries() {

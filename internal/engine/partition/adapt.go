@@ -37,6 +37,9 @@ func (p *Partitions) Replace(ctx context.Context, queries ...query.Query) error 
 	})
 }
 
+// Given returns what a query that is wanted was made of, nil if there is none of that name.
+func (p *Partitions) Given(name string) *query.Given { return p.collector.Given(name) }
+
 // suits returns an error if there cannot be partitions of some queries.
 func (x *indexes) suits(queries []query.Query) error {
 	if !slices.ContainsFunc(queries, func(q query.Query) bool { return q.Key != nil }) {

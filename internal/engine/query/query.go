@@ -29,6 +29,15 @@ var ErrUnfit = errors.New("the query does not fit its kind")
 // ErrUnknownQuery says that no query has the given name.
 var ErrUnknownQuery = errors.New("there is no query of that name")
 
+// ErrOvertaken says that a query was to take the place of one that another one has replaced
+// meanwhile, see [Query].After.
+var ErrOvertaken = errors.New("another query has its place by now")
+
+// Given is a query in the words of the program that wrote it.
+type Given struct {
+	As any // of the reader's own type; nil: there are no words but the field of a struct
+}
+
 // Query says which objects are wanted: those of a kind, in a namespace or in all, narrowed by
 // selectors. Each is one field of a snapshot.
 type Query struct {
@@ -89,6 +98,11 @@ type Query struct {
 	// Refs, if not nil, limit the query to the objects that objects of other queries name. Each
 	// is watched by itself. Labels and Fields narrow them.
 	Refs []Ref
+	// Given is what the query was made of. It tells the query from others of its name.
+	Given *Given
+	// After, if not nil, is what the query was made of that this one is to replace. If that has
+	// been replaced or removed, this one replaces nothing.
+	After *Given
 	// Resolve finds the resource. It may ask the server.
 	Resolve func(ctx context.Context) (object.Resource, error)
 }

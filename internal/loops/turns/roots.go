@@ -208,12 +208,18 @@ func (r *Roots) Remove(ctx context.Context, names ...string) error {
 
 // Add adds queries with the keys that their roles have.
 func (r *Roots) Add(ctx context.Context, queries []compile.Wanted) error {
-	return plain.While("add", r.change(ctx, queries, r.Partitions.Add))
+	return r.change(ctx, queries, r.Partitions.Add)
 }
 
 // Replace replaces queries by others, with the keys that their roles have.
 func (r *Roots) Replace(ctx context.Context, queries []compile.Wanted) error {
-	return plain.While("replace", r.change(ctx, queries, r.Partitions.Replace))
+	return r.change(ctx, queries, r.Partitions.Replace)
+}
+
+// MayHave returns an error if there is never a query of that name.
+func (r *Roots) MayHave(name string) error {
+	s := r.of.reading(false)
+	return s.MayHave(name, r.of.Type)
 }
 
 func (r *Roots) change(ctx context.Context, queries []compile.Wanted, do func(context.Context, ...query.Query) error) error {
