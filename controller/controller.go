@@ -53,7 +53,7 @@ func New[P any](c *kates.Client, name string, f func(context.Context, *P) (Resul
 	case f == nil:
 		return fail(errors.New("there is no function to call"))
 	}
-	handle := kates.NewHandle()
+	handle := new(kates.Handle)
 	plan, err := doors.Controller(c, name, t, reflect.TypeFor[Info](), append(slices.Clone(options), handle))
 	if err != nil {
 		return fail(err)

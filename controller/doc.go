@@ -146,7 +146,7 @@
 //	Result{RequeueAfter}, TerminalError         RequeueAfter, kates.Permanent
 //	Result{}, and RequeueAfter: 0, which is it  Done; RequeueAfter(0) asks for another reconcile at once
 //	MaxConcurrentReconciles, RateLimiter        kates.WithWorkers, kates.WithBackoff
-//	obj.Status.X = x; Status().Update(obj)      Root is read-only: DeepCopy and kates.SetStatus, or kates.ModifyStatus
+//	obj.Status.X = x; Status().Update(obj)      Root is read-only: kates.ModifyStatus
 //	retry.RetryOnConflict                       both retry by themselves, as kates.Modify does
 //	CreateOrUpdate, SetControllerReference      Client.ApplyOwned
 //	AddFinalizer, RemoveFinalizer               kates.UnderFinalizer

@@ -194,7 +194,7 @@ func TestStatusBeforeItHasRunAndWhileItDoes(t *testing.T) {
 		require.NoError(t, err)
 		assert.EqualError(t, idle.Ready(), `controller "idle": it has not started to watch`)
 		assert.EqualError(t, idle.Add(t.Context()), `controller "idle": the run has not started to watch, or has ended`)
-		assert.EqualError(t, kates.NewHandle().Ready(), "the run has not started to watch, or has ended")
+		assert.EqualError(t, new(kates.Handle).Ready(), "the run has not started to watch, or has ended")
 		assert.Equal(t, controller.Status{Name: "idle"}, idle.Status())
 		assert.Empty(t, idle.Keys())
 		assert.True(t, idle.NeedLeaderElection())

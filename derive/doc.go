@@ -6,13 +6,14 @@
 // scratch gives. A graph is evaluated by the caller, on one snapshot at a time: it has no
 // goroutine, no queue and no lock.
 //
-//	g := derive.New[Snapshot]("routing table")
-//	services := derive.Objects(g, "services", func(s *Snapshot) []*kates.Service { return s.Services })
-//	slices := derive.Objects(g, "slices", func(s *Snapshot) []*kates.EndpointSlice { return s.Slices })
+//	g := derive.New[S]("routing table") // S is the snapshot
+//	services := derive.Objects(g, "services", func(s *S) []*corev1.Service { return s.Services })
+//	slices := derive.Objects(g, "slices", func(s *S) []*discoveryv1.EndpointSlice { return s.Slices })
 //	slicesOf := derive.GroupBy(slices, "slices of", serviceOf)
-//	rows := derive.Map(services, "rows", func(r *derive.Reader, k Name, s *kates.Service) (Row, error) {
+//	row := func(r *derive.Reader, k Name, s *corev1.Service) (Row, error) {
 //		return rowOf(s, slicesOf.Members(r, k)), nil
-//	})
+//	}
+//	rows := derive.Map(services, "rows", row)
 //
 // The package is EXPERIMENTAL: it is no part of the compatibility promise of a first release.
 //

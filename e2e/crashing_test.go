@@ -135,7 +135,10 @@ func (c *crashing) make(ctx context.Context, p *crashingParts) error {
 	meta.SetStatusCondition(&next.Status.Conditions, metav1.Condition{
 		Type: generator.Ready, Status: metav1.ConditionTrue, Reason: "Made", ObservedGeneration: root.Generation,
 	})
-	_, err := kates.SetStatus(ctx, c.client, next)
+	_, err := kates.ModifyStatus(ctx, c.client, root, func(now *generator.ConfigTemplate) error {
+		now.Status = next.Status
+		return nil
+	})
 	return err
 }
 

@@ -178,7 +178,7 @@ func (w *targetWorld) showsOwn(site *targetSite, u *kates.Unstructured, deleted 
 		}
 		o, err := r.Get()
 		switch {
-		case errors.Is(err, fleet.ErrNotKnown), errors.Is(err, fleet.ErrDropped):
+		case errors.Is(err, fleet.ErrNotKnown), errors.Is(err, fleet.ErrTargetDropped):
 		case deleted:
 			assert.True(w.t, kates.IsNotFound(err), "%s was deleted: %v", target, err)
 		case assert.NoError(w.t, err, "%s was written", target):

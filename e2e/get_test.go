@@ -230,14 +230,22 @@ func TestAStatusIsNotWrittenToAnotherObjectOfTheSameName(t *testing.T) {
 	err := o.client.SetConditions(t.Context(), b, []kates.Condition{{Type: "Ready", Status: "True", Reason: "R"}})
 	assert.True(t, kates.IsConflict(err), "%v", err)
 	b.Status.ExpectedPods = 3
-	_, err = kates.SetStatus(t.Context(), o.client, b)
+	_, err = setStatus(t.Context(), o.client, b)
 	assert.True(t, kates.IsConflict(err), "%v", err)
 	got, err := d.Get(t.Context(), "b", metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Nil(t, kates.FindCondition(got, "Ready"))
 }
 
-func TestSetStatusIsSentOnceThroughConflictsWithWritersOfTheSpec(t *testing.T) {
+// setStatus makes the status of a budget that of the given one.
+func setStatus(ctx context.Context, c *kates.Client, given *policyv1.PodDisruptionBudget, opts ...kates.WriteOption) (*policyv1.PodDisruptionBudget, error) {
+	return kates.ModifyStatus(ctx, c, given, func(now *policyv1.PodDisruptionBudget) error {
+		now.Status = given.Status
+		return nil
+	}, opts...)
+}
+
+func TestAStatusIsSentOnceThroughConflictsWithWritersOfTheSpec(t *testing.T) {
 	o := newOwnedTest(t)
 	b := o.budget()
 	b.Status.ExpectedPods = 3
@@ -245,31 +253,31 @@ func TestSetStatusIsSentOnceThroughConflictsWithWritersOfTheSpec(t *testing.T) {
 		_, err := foreign(t).Resource(budgets).Namespace(o.ns).Patch(t.Context(), "b", kates.MergePatchType, []byte(`{"metadata":{"labels":{"l":"m"}}}`), metav1.PatchOptions{})
 		assert.NoError(t, err)
 	})
-	got, err := kates.SetStatus(t.Context(), o.client, b)
+	got, err := setStatus(t.Context(), o.client, b)
 	require.NoError(t, err)
 	assert.Equal(t, int32(3), got.Status.ExpectedPods)
 	assert.Equal(t, map[string]string{"l": "m"}, got.Labels)
 	assert.Equal(t, map[string]int{"PATCH": 2, "GET": 1}, o.spy.seen())
 	for range 2 {
-		_, err = kates.SetStatus(t.Context(), o.client, b)
+		_, err = setStatus(t.Context(), o.client, b)
 		require.NoError(t, err)
 	}
 	assert.Empty(t, o.spy.seen())
 }
 
-func TestSetStatusOfWhatIsThereIsNotSentAndYetBoundToTheObject(t *testing.T) {
+func TestAStatusThatIsThereIsNotSentAndYetBoundToTheObject(t *testing.T) {
 	o := newOwnedTest(t)
 	b := o.budget()
 	require.NoError(t, open[*policyv1.PodDisruptionBudget](t, o.client, o.ns))
 	o.spy.seen()
 	another := b.DeepCopy()
 	another.UID = "another"
-	_, err := kates.SetStatus(t.Context(), o.client, another)
+	_, err := setStatus(t.Context(), o.client, another)
 	assert.True(t, kates.IsConflict(err), "%v", err)
-	_, err = kates.SetStatus(t.Context(), o.client, b, kates.IfResourceVersion("1"))
+	_, err = setStatus(t.Context(), o.client, b, kates.IfResourceVersion("1"))
 	assert.True(t, kates.IsConflict(err), "%v", err)
 	o.spy.seen()
-	got, err := kates.SetStatus(t.Context(), o.client, b)
+	got, err := setStatus(t.Context(), o.client, b)
 	require.NoError(t, err)
 	assert.Equal(t, b.UID, got.UID)
 	assert.Equal(t, "PodDisruptionBudget", got.Kind)
@@ -280,7 +288,7 @@ func TestSetStatusOfWhatIsThereIsNotSentAndYetBoundToTheObject(t *testing.T) {
 	assert.Empty(t, o.spy.seen())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = kates.SetStatus(ctx, o.client, b)
+	_, err = setStatus(ctx, o.client, b)
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Empty(t, o.spy.seen()["PATCH"])
 }

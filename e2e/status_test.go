@@ -161,7 +161,10 @@ func TestG4AStatusWithConditionsIsWrittenWithOneRequestFromATypedWatchAndLosesNo
 	given := s.shown().DeepCopyObject().(*statusGadget)
 	given.Status.Conditions = append(given.Status.Conditions[1:], stated("D", "True"))
 	given.Status.Parts[1].Size = 2
-	_, err := kates.SetStatus(t.Context(), s.c, given)
+	_, err := kates.ModifyStatus(t.Context(), s.c, given, func(g *statusGadget) error {
+		g.Status = given.Status
+		return nil
+	})
 	require.NoError(t, err)
 	assert.Equal(t, once, s.requests())
 	require.NoError(t, s.c.SetConditions(t.Context(), given, []kates.Condition{stated("C", "False"), stated("E", "True")}))

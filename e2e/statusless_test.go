@@ -25,12 +25,6 @@ func TestAStatusOfAKindThatHasNoneIsAnErrorAtOnceAndNotThatTheObjectIsGone(t *te
 	for kind, u := range map[string]*kates.Unstructured{"gadgets": gadget, "configmaps": cm} {
 		for name, write := range map[string]func() error{
 			"SetConditions": func() error { return c.SetConditions(t.Context(), u, []kates.Condition{stated("A", "True")}) },
-			"SetStatus": func() error {
-				given := u.DeepCopy()
-				given.Object["status"] = map[string]any{"a": "b"}
-				_, err := kates.SetStatus(t.Context(), c, given)
-				return err
-			},
 			"ModifyStatus": func() error {
 				_, err := kates.ModifyStatus(t.Context(), c, u, func(u *kates.Unstructured) error {
 					u.Object["status"] = map[string]any{"a": "b"}

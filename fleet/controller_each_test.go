@@ -416,7 +416,7 @@ func TestControllersOfAFleetThatMakeNoSenseAreErrors(t *testing.T) {
 	fail("has a Key", f, kates.Query{Name: "Root", Key: kates.ByName})
 	fail("set Home", f, kates.LeaderElection{Namespace: "x", Name: "x"})
 	fail("Sharding is an option", f, kates.Sharding{Namespace: "x", Name: "x"})
-	fail("a Handle is", f, kates.NewHandle())
+	fail("a Handle is", f, new(kates.Handle))
 	fail("must be one at least", f, kates.WithWorkers(0))
 	_, err := NewController[unit](f, "units", nil)
 	fails("no function", err)

@@ -322,7 +322,7 @@ func TestRunsOfAFleetThatMakeNoSenseAreErrors(t *testing.T) {
 	fails("has no field of that name", RunEach(t.Context(), f, call, byName, kates.Query{Name: "Pods"}))
 	fails("set Home", RunEach(t.Context(), f, call, byName, kates.LeaderElection{Namespace: "x", Name: "x"}))
 	fails("Sharding is an option", RunEach(t.Context(), f, call, byName, kates.Sharding{Namespace: "x", Name: "x"}))
-	fails("a Handle is", RunEach(t.Context(), f, call, byName, kates.NewHandle()))
+	fails("a Handle is", RunEach(t.Context(), f, call, byName, new(kates.Handle)))
 	f.Close()
 	if err := RunEach(t.Context(), f, call, byName); !errors.Is(err, kates.ErrClosed) {
 		t.Error(err)

@@ -39,7 +39,7 @@ type work struct {
 }
 
 func newPlace(m *many, name string) *place {
-	p := &place{of: m, name: name, handle: kates.NewHandle(), retry: make(chan struct{}, 1), end: func() {}, done: make(chan struct{})}
+	p := &place{of: m, name: name, handle: new(kates.Handle), retry: make(chan struct{}, 1), end: func() {}, done: make(chan struct{})}
 	close(p.done)
 	return p
 }

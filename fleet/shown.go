@@ -42,7 +42,7 @@ func (w *watching) update(ctx context.Context, into reflect.Value) (changed, com
 	select {
 	case w.shown.turn <- struct{}{}:
 	default:
-		return false, false, ErrSecondReader
+		return false, false, kates.ErrSecondReader
 	}
 	defer func() { <-w.shown.turn }()
 	if err := cmp.Or(w.over(), ctx.Err()); err != nil {

@@ -156,7 +156,8 @@ func (t *Targets) Keep(owner string, targets ...Target) ([]*Reader, error) {
 	return readers, nil
 }
 
-// Drop says that an owner needs nothing any more. Its readers return [ErrDropped] from now on.
+// Drop says that an owner needs nothing any more. Its readers return [ErrTargetDropped] from now
+// on.
 func (t *Targets) Drop(owner string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -217,7 +218,7 @@ func (t *Targets) watchFor(owner string, target Target) (*targetWatch, error) {
 	if w := t.owners[owner][target]; w != nil {
 		return w, nil
 	}
-	return nil, ErrDropped
+	return nil, ErrTargetDropped
 }
 
 // retire ends a watch that no target needs. Nobody gets it from then on.

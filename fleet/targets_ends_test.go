@@ -21,10 +21,10 @@ func TestWhatNoOwnerNeedsIsStoppedAfterAWhile(t *testing.T) {
 		other := ensure(t, targets, "p", cmTarget("x", "one"))
 		targets.Drop("o")
 		_, err := r.Get()
-		assert.ErrorIs(t, err, ErrDropped)
+		assert.ErrorIs(t, err, ErrTargetDropped)
 		_, err = r.List()
-		assert.ErrorIs(t, err, ErrDropped, "and no empty list")
-		assert.ErrorIs(t, r.Err(), ErrDropped)
+		assert.ErrorIs(t, err, ErrTargetDropped, "and no empty list")
+		assert.ErrorIs(t, r.Err(), ErrTargetDropped)
 		_, err = other.Get()
 		assert.NoError(t, err, "another owner needs it")
 		targets.Drop("p")
@@ -88,7 +88,7 @@ func TestNoReaderHoldsAWatchThatWasStopped(t *testing.T) {
 				}
 				targets.Drop(owner)
 				_, err = r.Get()
-				if !assert.ErrorIs(t, err, ErrDropped) {
+				if !assert.ErrorIs(t, err, ErrTargetDropped) {
 					return
 				}
 			}

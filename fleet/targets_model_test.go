@@ -241,7 +241,7 @@ func (m *targetsModel) do(a action) error {
 	case "drop":
 		m.targets.Drop(a.owner)
 		for _, r := range m.owned[a.owner] {
-			if _, err := r.List(); !errors.Is(err, ErrDropped) {
+			if _, err := r.List(); !errors.Is(err, ErrTargetDropped) {
 				return fmt.Errorf("a dropped reader returns %v", err)
 			}
 		}

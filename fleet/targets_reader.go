@@ -15,8 +15,8 @@ import (
 // target yet, or any more. The error that wraps it says why.
 var ErrNotKnown = errors.New("the target is not known yet")
 
-// ErrDropped is the error of a [Reader] whose owner does not need the target any more.
-var ErrDropped = errors.New("the owner has dropped the target")
+// ErrTargetDropped is the error of a [Reader] whose owner does not need the target any more.
+var ErrTargetDropped = errors.New("the owner has dropped the target")
 
 // Reader reads the objects of one target, for one owner. Each answer is the newest that the watch,
 // or a write of the cluster's client, has shown: own writes are in it, and nothing is taken back.
@@ -37,7 +37,7 @@ func (r *Reader) Target() Target { return r.target }
 
 // Get returns the object of a target with a name. It is shared and read-only. If there is no such
 // object, the error is like the server's ([kates.IsNotFound]). Other errors are [ErrNotKnown],
-// [ErrDropped] and [kates.ErrClosed].
+// [ErrTargetDropped] and [kates.ErrClosed].
 func (r *Reader) Get() (*kates.Unstructured, error) {
 	if r.target.Name == "" {
 		return nil, fmt.Errorf("get %s: the target has no name: list it", r.target)

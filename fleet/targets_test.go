@@ -322,7 +322,7 @@ func TestAnOwnerKeepsExactlyItsTargets(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		_, err = first[0].Get()
-		assert.ErrorIs(t, err, ErrDropped)
+		assert.ErrorIs(t, err, ErrTargetDropped)
 		_, err = first[1].Get()
 		assert.NoError(t, err)
 		assert.Equal(t, cmTarget("x", "three"), second[1].Target())

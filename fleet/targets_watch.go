@@ -145,7 +145,7 @@ func (w *targetWatch) read(target Target) (k known, news <-chan struct{}, err er
 	defer w.mu.Unlock()
 	is := w.wanted[target]
 	if is == nil {
-		return k, nil, ErrDropped
+		return k, nil, ErrTargetDropped
 	}
 	if w.following != nil && is.unfit == nil && w.schedule.Known(target.planned()) {
 		return known{w.objects, is.selector}, nil, nil

@@ -98,9 +98,6 @@ func Watch[S any](ctx context.Context, f *Fleet, queries ...kates.Query) (*Snaps
 	return &Snapshots[S]{watching: startWatching(ctx, f, shape, queries)}, nil
 }
 
-// ErrSecondReader is the error of a second reader of one watch.
-var ErrSecondReader = kates.ErrSecondReader
-
 // Update fills the struct with the current snapshot: every field but those with the tag "-". It
 // reports whether that differs from the last one. Until the first snapshot is complete it returns
 // false and touches nothing. After an error, too, the struct is untouched, and what has changed is
@@ -108,7 +105,7 @@ var ErrSecondReader = kates.ErrSecondReader
 // changed.
 func (s *Snapshots[S]) Update(ctx context.Context, into *S) (bool, error) {
 	if s.looping.Load() {
-		return false, ErrSecondReader
+		return false, kates.ErrSecondReader
 	}
 	if into == nil {
 		return false, errors.New("update: the struct is nil")
@@ -122,7 +119,7 @@ func (s *Snapshots[S]) Update(ctx context.Context, into *S) (bool, error) {
 func (s *Snapshots[S]) All(ctx context.Context) iter.Seq2[*S, error] {
 	return func(yield func(*S, error) bool) {
 		if !s.looping.CompareAndSwap(false, true) {
-			yield(nil, ErrSecondReader)
+			yield(nil, kates.ErrSecondReader)
 			return
 		}
 		defer s.looping.Store(false)

@@ -308,11 +308,11 @@ func TestG11AWatchOfAFleetEnds(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 				for _, err := range s.All(t.Context()) {
-					if !errors.Is(err, ErrSecondReader) {
+					if !errors.Is(err, kates.ErrSecondReader) {
 						t.Errorf("%s: a second loop: %v", name, err)
 					}
 				}
-				if _, err := s.Update(t.Context(), new(things)); !errors.Is(err, ErrSecondReader) {
+				if _, err := s.Update(t.Context(), new(things)); !errors.Is(err, kates.ErrSecondReader) {
 					t.Errorf("%s: a second reader: %v", name, err)
 				}
 				expect(t, snap, "a/x")

@@ -91,12 +91,13 @@ func TestNilIsAnErrorAndNoPanic(t *testing.T) {
 	x, long := configMap("x"), kates.FieldManager(strings.Repeat("é", 65))
 	for want, option := range map[string]kates.WriteOption{"a write option is nil": nil, "at most 128 bytes": long} {
 		for call, err := range map[string]error{
-			"Create":     fake.Client.Create(t.Context(), configMap("y"), nil, option),
-			"Update":     fake.Client.Update(t.Context(), x, nil, option),
-			"Delete":     fake.Client.Delete(t.Context(), x, nil, option),
-			"Patch":      fake.Client.Patch(t.Context(), x, kates.MergePatchType, []byte(`{}`), nil, option),
-			"Modify":     second(kates.Modify(t.Context(), fake.Client, x, func(*kates.ConfigMap) error { return nil }, option)),
-			"SetStatus":  second(kates.SetStatus(t.Context(), fake.Client, &kates.Pod{ObjectMeta: x.ObjectMeta}, option)),
+			"Create": fake.Client.Create(t.Context(), configMap("y"), nil, option),
+			"Update": fake.Client.Update(t.Context(), x, nil, option),
+			"Delete": fake.Client.Delete(t.Context(), x, nil, option),
+			"Patch":  fake.Client.Patch(t.Context(), x, kates.MergePatchType, []byte(`{}`), nil, option),
+			"Modify": second(kates.Modify(t.Context(), fake.Client, x, func(*kates.ConfigMap) error { return nil }, option)),
+			"ModifyStatus": second(kates.ModifyStatus(t.Context(), fake.Client, &kates.Pod{ObjectMeta: x.ObjectMeta},
+				func(*kates.Pod) error { return nil }, option)),
 			"DeleteAll":  fake.Client.DeleteAll(t.Context(), kates.Query{Kind: "configmaps"}, option),
 			"ApplyOwned": second(fake.Client.ApplyOwned(t.Context(), kates.OwnedSet{Owner: x, SetName: "set"}, option)),
 			"UnderFinalizer": kates.UnderFinalizer(t.Context(), fake.Client, x, "example.com/f",

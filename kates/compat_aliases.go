@@ -3,8 +3,6 @@ package kates
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -19,7 +17,7 @@ import (
 )
 
 // The types and constants in this file are those of the Kubernetes API. They are aliases, not
-// copies: an *Ingress is a *networkingv1.Ingress.
+// copies: a *Service is a *corev1.Service.
 
 // Object is a Kubernetes API object: it knows its kind, copies itself, and carries metadata.
 // *corev1.Pod and *Unstructured are two.
@@ -31,13 +29,6 @@ type (
 	Unstructured = unstructured.Unstructured
 	// PartialObjectMetadata is an object that has only its kind and metadata.
 	PartialObjectMetadata = metav1.PartialObjectMetadata
-)
-
-// Kinds of discovery.k8s.io and networking.k8s.io.
-type (
-	EndpointSlice = discoveryv1.EndpointSlice
-	Ingress       = networkingv1.Ingress
-	IngressClass  = networkingv1.IngressClass
 )
 
 // PatchType says what the data of a [Client.Patch] is.
@@ -107,7 +98,7 @@ type (
 )
 
 // For Emissary's code: services and their endpoints. New code uses the types of k8s.io/api:
-// [corev1.Service], and [discoveryv1.EndpointSlice] in place of Endpoints.
+// [corev1.Service], and k8s.io/api/discovery/v1.EndpointSlice in place of Endpoints.
 type (
 	Service         = corev1.Service
 	ServiceSpec     = corev1.ServiceSpec

@@ -22,7 +22,7 @@
 //     watch that runs anyway. [Client.PodLogs] follows logs. [Client.Mapping] finds a kind.
 //   - Write: [Client.Create], [Client.Update], [Client.Patch], [Client.Apply], [Client.Upsert],
 //     [Client.Delete], [Modify], and a [WriteOption] such as [DryRun] and [IfUID].
-//   - Write as a controller: [SetStatus], [Client.SetConditions], [UnderFinalizer], and package
+//   - Write as a controller: [ModifyStatus], [Client.SetConditions], [UnderFinalizer], and package
 //     events.
 //   - Own: [Client.ApplyOwned] applies what one owner wants and prunes the rest.
 //     [SetControllerReference] makes an owner reference.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
@@ -27,8 +29,8 @@ metadata: {name: api}
 	client := fake.Client // in a program: kates.NewClient(kates.ClientConfig{})
 
 	type Snapshot struct {
-		Services []*kates.Service
-		Tables   []*kates.ConfigMap
+		Services []*corev1.Service
+		Tables   []*corev1.ConfigMap
 		Deltas   []*kates.Delta
 	}
 	ctx := context.Background()
@@ -47,7 +49,7 @@ metadata: {name: api}
 		if len(snap.Tables) == 1 {
 			break
 		}
-		table := &kates.ConfigMap{Data: map[string]string{"first": snap.Services[0].Name}}
+		table := &corev1.ConfigMap{Data: map[string]string{"first": snap.Services[0].Name}}
 		table.Name = "table"
 		if err := client.Create(ctx, table, nil); err != nil {
 			panic(err)
@@ -80,7 +82,7 @@ metadata: {name: db-1, labels: {app: db}}
 	if err != nil {
 		panic(err)
 	}
-	var snap struct{ Pods []*kates.Pod }
+	var snap struct{ Pods []*corev1.Pod }
 	<-acc.Changed()
 	changed, err := acc.Update(ctx, &snap)
 	fmt.Println(changed, err, len(snap.Pods), snap.Pods[0].Name)
@@ -94,11 +96,11 @@ func ExampleClient_Upsert() {
 	}
 	defer fake.Close()
 	ctx := context.Background()
-	cm := &kates.ConfigMap{Data: map[string]string{"a": "1"}}
+	cm := &corev1.ConfigMap{Data: map[string]string{"a": "1"}}
 	cm.Name = "settings"
 	for _, label := range []string{"one", "two"} {
 		cm.Labels = map[string]string{label: "yes"}
-		var stored kates.ConfigMap
+		var stored corev1.ConfigMap
 		if err := fake.Client.Upsert(ctx, nil, cm, &stored); err != nil {
 			panic(err)
 		}
@@ -121,9 +123,9 @@ data: {count: "41"}
 		panic(err)
 	}
 	defer fake.Close()
-	counter := &kates.ConfigMap{}
+	counter := &corev1.ConfigMap{}
 	counter.Name = "counter"
-	got, err := kates.Modify(context.Background(), fake.Client, counter, func(cm *kates.ConfigMap) error {
+	got, err := kates.Modify(context.Background(), fake.Client, counter, func(cm *corev1.ConfigMap) error {
 		n, err := strconv.Atoi(cm.Data["count"])
 		cm.Data["count"] = strconv.Itoa(n + 1)
 		return err
@@ -153,7 +155,7 @@ metadata: {name: db-1, labels: {app: db}}
 	if err := fake.Client.DeleteAll(ctx, kates.Query{Kind: "po", LabelSelector: "app=web"}); err != nil {
 		panic(err)
 	}
-	var pods []*kates.Pod
+	var pods []*corev1.Pod
 	if err := fake.Client.List(ctx, kates.Query{Kind: "po"}, &pods); err != nil {
 		panic(err)
 	}

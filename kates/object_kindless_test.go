@@ -22,7 +22,7 @@ func (u *unregistered) DeepCopyObject() runtime.Object { c := *u; return &c }
 func TestAnObjectWithoutAKindIsAnErrorThatSaysTheCure(t *testing.T) {
 	ctx, c, o := t.Context(), katestest.NewClient(t), &unregistered{ObjectMeta: kates.ObjectMeta{Name: "x"}}
 	owner := &kates.ConfigMap{ObjectMeta: kates.ObjectMeta{Name: "o", Namespace: "default", UID: "u"}}
-	_, set := kates.SetStatus(ctx, c, o)
+	_, set := kates.ModifyStatus(ctx, c, o, func(*unregistered) error { return nil })
 	_, owned := c.ApplyOwned(ctx, kates.OwnedSet{Owner: owner, SetName: "s", Objects: []kates.Object{o}})
 	for what, err := range map[string]error{
 		"create": c.Create(ctx, o, nil), "conditions": c.SetConditions(ctx, o, nil), "status": set, "owned": owned,

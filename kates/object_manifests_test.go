@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -236,7 +237,7 @@ func TestParseManifestsTakesTheTypesOfAScheme(t *testing.T) {
 func TestNewObjectIsTypedWhereTheKindIsKnown(t *testing.T) {
 	known, err := NewObject("Ingress", "networking.k8s.io/v1")
 	require.NoError(t, err)
-	assert.IsType(t, &Ingress{}, known)
+	assert.IsType(t, &networkingv1.Ingress{}, known)
 	assert.Equal(t, "networking.k8s.io/v1, Kind=Ingress", known.GetObjectKind().GroupVersionKind().String())
 
 	unknown, err := NewObject("Host", "getambassador.io/v3alpha1")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
@@ -21,11 +23,11 @@ metadata: {name: web, namespace: default}
 	}
 	defer fake.Close()
 	ctx, client := context.Background(), fake.Client
-	owner, err := kates.GetCached[kates.Service](ctx, client, "default", "web")
+	owner, err := kates.GetCached[corev1.Service](ctx, client, "default", "web")
 	if err != nil {
 		panic(err)
 	}
-	blue, green := &kates.ConfigMap{}, &kates.ConfigMap{}
+	blue, green := &corev1.ConfigMap{}, &corev1.ConfigMap{}
 	blue.Name, green.Name = "blue", "green"
 	for _, wanted := range [][]kates.Object{{blue, green}, {green}} {
 		result, err := client.ApplyOwned(ctx, kates.OwnedSet{Owner: owner, SetName: "example", Objects: wanted})
@@ -55,16 +57,16 @@ metadata: {name: old, namespace: default, deletionTimestamp: "2020-01-01T00:00:0
 	}
 	defer fake.Close()
 	ctx, client := context.Background(), fake.Client
-	put := func(_ context.Context, s *kates.Service) error {
+	put := func(_ context.Context, s *corev1.Service) error {
 		fmt.Println("put", s.Name, s.Finalizers)
 		return nil
 	}
-	remove := func(_ context.Context, s *kates.Service) error {
+	remove := func(_ context.Context, s *corev1.Service) error {
 		fmt.Println("remove", s.Name)
 		return errors.New("try again")
 	}
 	for _, name := range []string{"web", "old"} {
-		s := &kates.Service{}
+		s := &corev1.Service{}
 		s.Namespace, s.Name = "default", name
 		if err := kates.UnderFinalizer(ctx, client, s, "example.com/dns", put, remove); err != nil {
 			fmt.Println(err)

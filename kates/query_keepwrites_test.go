@@ -147,7 +147,6 @@ func TestACopyOfAnObjectThatIsHeldInPartReplacesNothing(t *testing.T) {
 		"upsert it into": func() error {
 			return c.Upsert(t.Context(), part, map[string]any{"spec": map[string]any{"replicas": 5}}, nil)
 		},
-		"set status": func() error { _, err := kates.SetStatus(t.Context(), c, part); return err },
 	} {
 		err := write()
 		require.ErrorIs(t, err, kates.ErrPartial, name)

@@ -164,7 +164,7 @@ type Projection struct{ paths []string } // nil: all
 // [Client.AddFinalizer], [Client.ApplyOwned] and the like never take it for one: they start from
 // a whole object, and ask the server for it if no watch has it. Nor does [GetCached]. But an
 // [Client.Update] of a copy of it would remove whatever is not held. Update, UpdateStatus,
-// [SetStatus], Apply and Upsert refuse it with [ErrPartial]. They recognize it by its UID, and by
+// Apply and Upsert refuse it with [ErrPartial]. They recognize it by its UID, and by
 // the creationTimestamp that each object has and this one lacks. So they do not if the projection
 // holds that, or all of the metadata: then it is up to you. Write with Modify or a patch.
 //

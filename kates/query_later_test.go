@@ -67,7 +67,7 @@ func inEachWatch[S any](t *testing.T, objects []kates.Object, first kates.Query,
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				fake := katestest.New(t, katestest.WithObjects(objects...))
-				w, err := start(t, fake.Client, kates.NewHandle())
+				w, err := start(t, fake.Client, new(kates.Handle))
 				require.NoError(t, err)
 				synctest.Wait()
 				test(t, w)

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kates-go/kates/kates"
@@ -46,7 +47,7 @@ spec: {tls: [{secretName: cert}]}
 				}
 				// its next turn comes with the secret
 				fmt.Println(key, "waits for the secret", name.Name)
-				cert := &corev1.Secret{ObjectMeta: kates.ObjectMeta{Namespace: in.Namespace, Name: name.Name}}
+				cert := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: in.Namespace, Name: name.Name}}
 				if err := fake.Client.Create(ctx, cert, nil); err != nil {
 					return err
 				}

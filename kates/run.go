@@ -180,7 +180,7 @@ var ErrNotRunning = errors.New("the run has not started to watch, or has ended")
 // A Handle changes the queries of a [Run], a [RunEach] or a controller while it runs, and has its
 // function called. It is an option of the run:
 //
-//	h := kates.NewHandle()
+//	h := new(kates.Handle)
 //	go func() { ended <- kates.Run(ctx, client, rebuild, h) }()
 //	...
 //	err := h.Replace(ctx,
@@ -207,9 +207,6 @@ type handled interface {
 	Ready() error
 	Status() Status
 }
-
-// NewHandle makes a handle. The zero value is one, too.
-func NewHandle() *Handle { return &Handle{} }
 
 func (h *Handle) applyToRun(s *runSettings) {
 	if h == nil {

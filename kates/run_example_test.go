@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/kates-go/kates/kates"
@@ -25,7 +26,7 @@ metadata: {name: web}
 	}
 	defer fake.Close()
 
-	type Snapshot struct{ Services []*kates.Service }
+	type Snapshot struct{ Services []*corev1.Service }
 	ctx, cancel := context.WithCancel(context.Background()) // in a program: signal.NotifyContext
 	defer cancel()
 	full := true
@@ -70,8 +71,8 @@ metadata: {name: settings, namespace: red}
 	client := fake.Client // in a program: kates.NewClient(kates.ClientConfig{})
 
 	type Tenant struct {
-		Namespaces []*kates.Namespace
-		ConfigMaps []*kates.ConfigMap
+		Namespaces []*corev1.Namespace
+		ConfigMaps []*corev1.ConfigMap
 	}
 	ctx, cancel := context.WithCancel(context.Background()) // in a program: signal.NotifyContext
 	defer cancel()
@@ -96,12 +97,12 @@ metadata: {name: settings, namespace: red}
 }
 
 type ingressInputs struct { // the configuration of a proxy comes from these
-	Ingresses []*kates.Ingress
-	Services  []*kates.Service
-	Secrets   []*kates.Secret
+	Ingresses []*networkingv1.Ingress
+	Services  []*corev1.Service
+	Secrets   []*corev1.Secret
 }
 
-type ingressStatuses struct{ Ingresses []*kates.Ingress }
+type ingressStatuses struct{ Ingresses []*networkingv1.Ingress }
 
 // writeStatus writes the address into the status of each ingress that has none.
 func writeStatus(ctx context.Context, client *kates.Client, snap *ingressStatuses) error {
@@ -109,7 +110,7 @@ func writeStatus(ctx context.Context, client *kates.Client, snap *ingressStatuse
 		if len(ingress.Status.LoadBalancer.Ingress) > 0 {
 			continue
 		}
-		_, err := kates.ModifyStatus(ctx, client, ingress, func(i *kates.Ingress) error {
+		_, err := kates.ModifyStatus(ctx, client, ingress, func(i *networkingv1.Ingress) error {
 			i.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
 			return nil
 		})

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
 	"github.com/kates-go/kates/kates"
 )
 
@@ -11,8 +14,8 @@ import (
 // one snapshot: the function never sees Ingresses without their Services.
 func ExampleHandle() {
 	type edge struct {
-		Ingresses []*kates.Ingress
-		Services  []*kates.Service
+		Ingresses []*networkingv1.Ingress
+		Services  []*corev1.Service
 	}
 	in := func(namespaces ...string) []kates.Query {
 		return []kates.Query{
@@ -21,7 +24,7 @@ func ExampleHandle() {
 		}
 	}
 	var client *kates.Client // of kates.NewClient
-	handle := kates.NewHandle()
+	handle := new(kates.Handle)
 	run := func(ctx context.Context) error {
 		first := in("shop")
 		return kates.Run(ctx, client, func(_ context.Context, snap *edge) error {

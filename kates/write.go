@@ -50,9 +50,10 @@ func (c *Client) Update(ctx context.Context, resource, target any, opts ...Write
 }
 
 // UpdateStatus replaces the status of an object by that of the resource, and fills target with
-// the result. What the server drops is an error: [ErrDropped]. If the kind has no status
-// subresource, the error says so, and is the server's: [IsNotFound]. The fake knows this of
-// built-in kinds. See [Client.Create] for what holds for every write.
+// the result. It is [Client.UpdateSubresource] of "status". A controller uses [ModifyStatus]. What
+// the server drops is an error: [ErrDropped]. If the kind has no status subresource, the error says
+// so, and is the server's: [IsNotFound]. The fake knows this of built-in kinds. See [Client.Create]
+// for what holds for every write.
 func (c *Client) UpdateStatus(ctx context.Context, resource, target any, opts ...WriteOption) error {
 	return c.writer().UpdateStatus(ctx, resource, target, c.writeOptions(opts))
 }
@@ -155,10 +156,22 @@ func Modify[T any](ctx context.Context, c *Client, resource any, change func(*T)
 	return write.Modify(ctx, c.writer(), resource, change, c.writeOptions(opts))
 }
 
-// ModifyStatus is [Modify] for the status of an object, through its status subresource. It sends
-// only the status. It is an error if change alters anything else, since the server would ignore
-// it; then nothing is sent. A kind without that subresource is an error that says so. It is not
-// [IsNotFound], which is what the server answers.
+// ModifyStatus is [Modify] for the status of an object, through its status subresource:
+//
+//	_, err := kates.ModifyStatus(ctx, client, app, func(now *App) error {
+//	    now.Status.Replicas = n
+//	    return nil
+//	})
+//
+// ModifyStatus sends only the status. It is an error if change alters anything else, since the
+// server would ignore it; then nothing is sent. The only writer of a status may assign the whole
+// status: now.Status = status. Then the fields that status lacks are removed, except those that T
+// does not know. Several writers assign the fields that each of them owns.
+//
+// If the resource has a UID, another object of its name is a conflict ([IsConflict]): a status is
+// about one object. A write of a status of which the server drops a part is [ErrDropped]. A kind
+// without the subresource is an error that says so. It is not [IsNotFound], which is what the
+// server answers.
 func ModifyStatus[T any](ctx context.Context, c *Client, resource any, change func(*T) error, opts ...WriteOption) (*T, error) {
 	return write.ModifyStatus(ctx, c.writer(), resource, change, c.writeOptions(opts))
 }

@@ -39,7 +39,7 @@ func TestNoWriteOfAnyKindIsSentAfterItsLeaseIsOver(t *testing.T) {
 
 			var meanwhile someLease
 			ctx := fence.With(t.Context(), meanwhile.held)
-			if name != "SetStatus/as it is" {
+			if name != "ModifyStatus/as it is" {
 				w.wire.before = func() { meanwhile.over.Store(true) }
 				require.ErrorIs(t, write.do(ctx, w), errLeaseOver, "the request was on its way")
 				assert.Equal(t, int32(1), w.wire.writes.Load(), "and there is no other")
@@ -48,7 +48,7 @@ func TestNoWriteOfAnyKindIsSentAfterItsLeaseIsOver(t *testing.T) {
 
 			w.wire.before = nil
 			require.NoError(t, write.do(fence.With(t.Context(), new(someLease).held), w))
-			assert.Equal(t, name == "SetStatus/as it is", fmt.Sprint(there) == fmt.Sprint(w.state(t)), "a lease that is held")
+			assert.Equal(t, name == "ModifyStatus/as it is", fmt.Sprint(there) == fmt.Sprint(w.state(t)), "a lease that is held")
 		})
 	}
 }
@@ -108,7 +108,7 @@ func TestNoWriteIsSentByAFakeAfterItsLeaseIsOver(t *testing.T) {
 			assert.ErrorIs(t, write.do(fence.With(t.Context(), l.held), w), errLeaseOver)
 			assert.Empty(t, writes())
 			require.NoError(t, write.do(fence.With(t.Context(), new(someLease).held), w))
-			assert.Equal(t, name == "SetStatus/as it is", len(writes()) == 0, "a lease that is held")
+			assert.Equal(t, name == "ModifyStatus/as it is", len(writes()) == 0, "a lease that is held")
 		})
 	}
 }
@@ -186,7 +186,7 @@ func takesWriteOptions(f *ast.FuncDecl) bool {
 }
 
 // TestAStatusThatIsThereIsRefusedAfterItsLeaseIsOver: it is compared with what a watch of Go types
-// has, and that is all that SetStatus does.
+// has, and no request is made.
 func TestAStatusThatIsThereIsRefusedAfterItsLeaseIsOver(t *testing.T) {
 	w := newFencedWorld(t)
 	r, err := kates.NewLister[*appsv1.Deployment](t.Context(), w.client, kates.Query{})
@@ -194,10 +194,10 @@ func TestAStatusThatIsThereIsRefusedAfterItsLeaseIsOver(t *testing.T) {
 	defer r.Close()
 	var l someLease
 	ctx := fence.With(t.Context(), l.held)
-	_, err = kates.SetStatus(ctx, w.client, w.d)
+	_, err = kates.ModifyStatus(ctx, w.client, w.d, func(*appsv1.Deployment) error { return nil })
 	require.NoError(t, err)
 	l.over.Store(true)
-	_, err = kates.SetStatus(ctx, w.client, w.d)
+	_, err = kates.ModifyStatus(ctx, w.client, w.d, func(*appsv1.Deployment) error { return nil })
 	require.ErrorIs(t, err, errLeaseOver)
 	assert.Zero(t, w.wire.writes.Load())
 }

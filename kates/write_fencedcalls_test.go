@@ -201,14 +201,8 @@ var fencedWrites = map[string]fencedWrite{
 		}, opts...)
 		return err
 	}},
-	"SetStatus": {do: func(ctx context.Context, w *fencedWorld, opts ...kates.WriteOption) error {
-		d := w.d.DeepCopy()
-		available(&d.Status.Conditions)
-		_, err := kates.SetStatus(ctx, w.client, d, opts...)
-		return err
-	}},
-	"SetStatus/as it is": {do: func(ctx context.Context, w *fencedWorld, opts ...kates.WriteOption) error {
-		_, err := kates.SetStatus(ctx, w.client, w.d, opts...)
+	"ModifyStatus/as it is": {do: func(ctx context.Context, w *fencedWorld, opts ...kates.WriteOption) error {
+		_, err := kates.ModifyStatus(ctx, w.client, w.d, func(*appsv1.Deployment) error { return nil }, opts...)
 		return err
 	}},
 	"SetConditions": {do: func(ctx context.Context, w *fencedWorld, opts ...kates.WriteOption) error {

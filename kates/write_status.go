@@ -61,28 +61,6 @@ func (c *Client) SetConditions(ctx context.Context, object any, set []Condition,
 	return c.writer().SetConditions(ctx, object, set, c.writeOptions(opts))
 }
 
-// SetStatus writes the status of an object, as the object has it, through the status subresource.
-// It is for the only writer of the whole status: fields that the object's status lacks are
-// removed, except those that T does not know. If several writers own parts of it, see
-// [ModifyStatus] and [Client.SetConditions].
-//
-//	app := snap.App.DeepCopy()
-//	app.Status.Replicas = n
-//	_, err := kates.SetStatus(ctx, client, app)
-//
-// The object is a copy that you have changed (DeepCopy). It compares with the newest version that
-// the client knows. If that has the status already, nothing is sent. So nothing is sent either,
-// and there is no error, if you change an object of a snapshot in place, which is wrong anyway:
-// the newest known version is that very object. Tests notice it, see katestest.DetectMutations.
-// Conflicts with writers of the rest of the object are retried (see [Modify]).
-// What the server drops is an error: [ErrDropped]. If the object has a UID, another object of its
-// name is a conflict ([IsConflict]). The object is not modified. The result is the object as the
-// server then has it, and the caller's own. T is as for [Modify]. See [Client.Create] for what
-// holds for every write.
-func SetStatus[T any](ctx context.Context, c *Client, object *T, opts ...WriteOption) (*T, error) {
-	return write.SetStatus(ctx, c.writer(), object, c.writeOptions(opts))
-}
-
 // ErrSubresourceNotSupported is returned by the methods for subresources on client-go's bare fake
 // client. The fake treats a subresource as the object itself: an eviction would replace the pod.
 // It knows only the status.

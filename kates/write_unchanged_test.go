@@ -84,15 +84,10 @@ func modifyStatusIn[T any](w writer) error {
 	return err
 }
 
-func setStatusIn[T any](w writer) error {
-	_, err := kates.SetStatus(w.Context(), w.client, budgetAs[T](w), w.opts...)
-	return err
-}
-
 // budgetForm is a column of the table: how the client watches the budgets.
 type budgetForm struct {
-	watch                          func(context.Context, *kates.Client) (wait func())
-	modify, modifyStatus, setState func(writer) error // in the form of the field
+	watch                func(context.Context, *kates.Client) (wait func())
+	modify, modifyStatus func(writer) error // in the form of the field
 }
 
 func watchBudgets[S any](ctx context.Context, c *kates.Client) func() {
@@ -109,29 +104,29 @@ var budgetForms = map[string]budgetForm{
 		watchBudgets[struct {
 			Budgets []*policyv1.PodDisruptionBudget
 		}],
-		modifyIn[policyv1.PodDisruptionBudget], modifyStatusIn[policyv1.PodDisruptionBudget], setStatusIn[policyv1.PodDisruptionBudget],
+		modifyIn[policyv1.PodDisruptionBudget], modifyStatusIn[policyv1.PodDisruptionBudget],
 	},
 	"untyped": {
 		watchBudgets[struct {
 			Budgets []*kates.Unstructured `kates:"pdb"`
 		}],
-		modifyIn[kates.Unstructured], modifyStatusIn[kates.Unstructured], setStatusIn[kates.Unstructured],
+		modifyIn[kates.Unstructured], modifyStatusIn[kates.Unstructured],
 	},
 	"metadata": {
 		watchBudgets[struct {
 			Budgets []*kates.PartialObjectMetadata `kates:"pdb"`
 		}],
-		modifyIn[kates.PartialObjectMetadata], modifyStatusIn[policyv1.PodDisruptionBudget], setStatusIn[policyv1.PodDisruptionBudget],
+		modifyIn[kates.PartialObjectMetadata], modifyStatusIn[policyv1.PodDisruptionBudget],
 	},
 	"struct of one's own": {
 		watchBudgets[struct {
 			Budgets []*ownBudget `kates:"pdb"`
 		}],
-		modifyIn[ownBudget], modifyStatusIn[ownBudget], setStatusIn[ownBudget],
+		modifyIn[ownBudget], modifyStatusIn[ownBudget],
 	},
 	"not watched": {
 		func(context.Context, *kates.Client) func() { return func() {} },
-		modifyIn[policyv1.PodDisruptionBudget], modifyStatusIn[policyv1.PodDisruptionBudget], setStatusIn[policyv1.PodDisruptionBudget],
+		modifyIn[policyv1.PodDisruptionBudget], modifyStatusIn[policyv1.PodDisruptionBudget],
 	},
 }
 
@@ -194,7 +189,6 @@ var unchangedCalls = map[string]func(w writer, form budgetForm) error{
 	},
 	"Modify in a struct of one's own":       func(w writer, _ budgetForm) error { return modifyIn[ownBudget](w) },
 	"ModifyStatus in the form of the field": func(w writer, form budgetForm) error { return form.modifyStatus(w) },
-	"SetStatus in the form of the field":    func(w writer, form budgetForm) error { return form.setState(w) },
 	"SetConditions": func(w writer, _ budgetForm) error {
 		return w.client.SetConditions(w.Context(), w.budget, []kates.Condition{goodCondition}, w.opts...)
 	},

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kates-go/kates/fleet"
 	"github.com/kates-go/kates/kates"
@@ -18,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var _ Health = (*fleet.Fleet)(nil)
 
-type configMaps struct{ ConfigMaps []*kates.ConfigMap }
+type configMaps struct{ ConfigMaps []*corev1.ConfigMap }
 
 func TestTheProbesOfAClientAreServedAtTheLoopbackAddress(t *testing.T) {
 	client := katestest.NewClient(t)

@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kates-go/kates/examples/probes"
 	"github.com/kates-go/kates/kates"
 )
@@ -164,7 +166,7 @@ func (p *program) close() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	cm := &kates.ConfigMap{}
+	cm := &corev1.ConfigMap{}
 	cm.Name, cm.Namespace = published, p.namespace
 	if err := p.client.Delete(ctx, cm, nil); err != nil && !kates.IsNotFound(err) {
 		fmt.Fprintln(os.Stderr, "quickstart: could not remove what it published:", err)

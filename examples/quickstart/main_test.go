@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
@@ -43,7 +44,7 @@ func TestTheWatchOfConfigMapsIsLate(t *testing.T) {
 		snapshots, err := kates.Watch[Proof](t.Context(), s.client, queries("shop")[4])
 		require.NoError(t, err)
 		katestest.Until(t, snapshots, func(p *Proof) bool { return len(p.Published) == 0 })
-		cm := &kates.ConfigMap{}
+		cm := &corev1.ConfigMap{}
 		cm.Name, cm.Namespace = published, "shop"
 		start := time.Now()
 		require.NoError(t, s.other.Create(t.Context(), cm, nil))

@@ -7,17 +7,22 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kates-go/kates/kates"
 )
 
 // Snapshot is everything that the program needs, all of it at once.
 type Snapshot struct {
-	Services    []*kates.Service
-	Slices      []*kates.EndpointSlice
-	Deployments []*kates.Deployment
+	Services    []*corev1.Service
+	Slices      []*discoveryv1.EndpointSlice
+	Deployments []*appsv1.Deployment
 	// nil if the kind does not exist
-	Routes    []Route            `kates:"routes.quickstart.kates.io,optional"`
-	Published []*kates.ConfigMap // the program's own writes; see queries
+	Routes    []Route             `kates:"routes.quickstart.kates.io,optional"`
+	Published []*corev1.ConfigMap // the program's own writes; see queries
 
 	Deltas  []*kates.Delta
 	Invalid []kates.Invalid
@@ -25,7 +30,7 @@ type Snapshot struct {
 
 // Route is the part of a custom kind that the program needs.
 type Route struct {
-	Metadata kates.ObjectMeta `json:"metadata"`
+	Metadata metav1.ObjectMeta `json:"metadata"`
 	Spec     struct {
 		Host    string `json:"host"`
 		Service string `json:"service"`
@@ -83,7 +88,7 @@ func routingTable(s *Snapshot) (rows [][]string) {
 }
 
 // Proof is for a second reader, which only checks that own writes are there. It shares the watch.
-type Proof struct{ Published []*kates.ConfigMap }
+type Proof struct{ Published []*corev1.ConfigMap }
 
 // publish writes the result, and reads a snapshot at once: is the write in it?
 func (p *program) publish(ctx context.Context, rows [][]string) error {
@@ -93,7 +98,7 @@ func (p *program) publish(ctx context.Context, rows [][]string) error {
 	for _, row := range rows {
 		lines = append(lines, strings.Join(row, " "))
 	}
-	cm := &kates.ConfigMap{Data: map[string]string{"generation": text, "table": strings.Join(lines, "\n")}}
+	cm := &corev1.ConfigMap{Data: map[string]string{"generation": text, "table": strings.Join(lines, "\n")}}
 	cm.Name, cm.Namespace = published, p.namespace
 	if err := p.client.Upsert(ctx, nil, cm, nil); err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
@@ -186,9 +188,9 @@ func TestNoSecretDataIsInLinesDeltasOrTables(t *testing.T) {
 		} {
 			r := c.start(strings.Fields(args)...)
 			settle()
-			require.NoError(t, c.user.Patch(t.Context(), &kates.Secret{
-				TypeMeta:   kates.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-				ObjectMeta: kates.ObjectMeta{Namespace: "prod", Name: "key"},
+			require.NoError(t, c.user.Patch(t.Context(), &corev1.Secret{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "key"},
 			}, kates.MergePatchType, []byte(`{"metadata":{"annotations":{"at":"`+time.Now().String()+`"}}}`), nil))
 			time.Sleep(10 * time.Second)
 			r.stop(nil)

@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kates-go/kates/fleet"
 	"github.com/kates-go/kates/fleet/source"
-	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
 )
 
@@ -42,7 +42,7 @@ func print(from fleet.Source) {
 
 // Cluster API writes a Secret with a kubeconfig for each of its clusters.
 func ExampleSecrets() {
-	secret := &kates.Secret{Type: "cluster.x-k8s.io/secret", Data: map[string][]byte{"value": []byte(aKubeconfig)}}
+	secret := &corev1.Secret{Type: "cluster.x-k8s.io/secret", Data: map[string][]byte{"value": []byte(aKubeconfig)}}
 	secret.Namespace, secret.Name = "shop", "prod-kubeconfig"
 	secret.Labels = map[string]string{"cluster.x-k8s.io/cluster-name": "prod"}
 	home, err := katestest.NewFake(katestest.WithObjects(secret))
@@ -59,7 +59,7 @@ func ExampleSecrets() {
 
 // A kubeconfig that comes from a cluster does not run programs here unless that is allowed.
 func ExampleAllow() {
-	secret := &kates.Secret{Data: map[string][]byte{"kubeconfig": []byte(`
+	secret := &corev1.Secret{Data: map[string][]byte{"kubeconfig": []byte(`
 apiVersion: v1
 kind: Config
 clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
@@ -114,7 +114,7 @@ func ExampleContexts() {
 
 // What a Kustomization of Flux deploys to is a cluster.
 func ExampleFlux() {
-	secret := &kates.Secret{Data: map[string][]byte{"value": []byte(aKubeconfig)}}
+	secret := &corev1.Secret{Data: map[string][]byte{"value": []byte(aKubeconfig)}}
 	secret.Namespace, secret.Name = "shop", "prod"
 	home, err := katestest.NewFake(katestest.WithObjects(secret), katestest.WithManifests(`
 apiVersion: kustomize.toolkit.fluxcd.io/v1

@@ -94,7 +94,7 @@ func TestG10TheDetectorSeesWhatReadersHandOut(t *testing.T) {
 	}, inner.errors)
 }
 
-// SetStatus cannot tell an object of a snapshot that was changed in place from an unchanged one.
+// ModifyStatus cannot tell an object of a snapshot that was changed in place from an unchanged one.
 func TestG10AFakeOfATestDetectsAStatusThatWasSetInPlace(t *testing.T) {
 	type snap struct{ Services []*corev1.Service }
 	for name, want := range map[string]struct {
@@ -119,7 +119,10 @@ func TestG10AFakeOfATestDetectsAStatusThatWasSetInPlace(t *testing.T) {
 			for s, err := range snapshots.All(t.Context()) {
 				require.NoError(t, err)
 				s.Services[0].Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
-				_, err := kates.SetStatus(t.Context(), client, s.Services[0])
+				_, err := kates.ModifyStatus(t.Context(), client, s.Services[0], func(now *corev1.Service) error {
+					now.Status = s.Services[0].Status
+					return nil
+				})
 				require.NoError(t, err)
 				break
 			}

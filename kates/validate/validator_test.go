@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	networkingv1 "k8s.io/api/networking/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -182,7 +183,7 @@ func TestDefinitionsComeFromTheClusterAndAreReadAnewWhenTheyChange(t *testing.T)
 	o := widget(t, "{size: 0}")
 	assert.ErrorContains(t, v.Validate(ctx, o), "spec.size: Invalid value: 0")
 	assert.NoError(t, v.Validate(ctx, &kates.Pod{}), "it is built in")
-	assert.NoError(t, v.Validate(ctx, &kates.Ingress{}), "it is built in, and its group has a domain")
+	assert.NoError(t, v.Validate(ctx, &networkingv1.Ingress{}), "it is built in, and its group has a domain")
 
 	changed := parse(t, strings.Replace(widgetsText(t), "minimum: 1", "minimum: 0", 1))
 	require.NoError(t, c.Update(ctx, changed, nil))

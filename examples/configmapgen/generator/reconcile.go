@@ -105,7 +105,10 @@ func (g *Generator) setStatus(ctx context.Context, root *ConfigTemplate, configM
 		next.Status.ConfigMaps = configMaps
 	}
 	meta.SetStatusCondition(&next.Status.Conditions, condition)
-	_, err := kates.SetStatus(ctx, g.Client, next)
+	_, err := kates.ModifyStatus(ctx, g.Client, root, func(now *ConfigTemplate) error {
+		now.Status = next.Status
+		return nil
+	})
 	if kates.IsNotFound(err) {
 		return nil // it was deleted meanwhile, and another call follows
 	}

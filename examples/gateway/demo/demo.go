@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
+
 	"github.com/kates-go/kates/fleet"
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/katestest"
@@ -143,7 +145,7 @@ func (d *Demo) populate(ctx context.Context) error {
 	}
 	objects = append(objects, secret, slice("web", 2), slice("web-next", 1), slice("blog", 1), slice("blog-v2", 1))
 	for _, o := range objects {
-		if s, ok := o.(*kates.EndpointSlice); ok {
+		if s, ok := o.(*discoveryv1.EndpointSlice); ok {
 			s.Ports[0].Port = new(int32(d.backends.port))
 		}
 		if err := d.admin.Create(ctx, o, nil); err != nil {

@@ -124,11 +124,11 @@ func addresses(service string, n int) (all []string) {
 func elsewhere(cluster int) string { return fmt.Sprintf("10.1.%d.1", cluster+1) }
 
 // slice has the endpoints of a Service.
-func slice(service string, n int) *kates.EndpointSlice {
+func slice(service string, n int) *discoveryv1.EndpointSlice {
 	return sliceOf(service, addresses(service, n))
 }
 
-func sliceOf(service string, addresses []string) *kates.EndpointSlice {
+func sliceOf(service string, addresses []string) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: "shop", Name: service + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: service}},
 		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: new("http")}},
@@ -143,7 +143,7 @@ func (d *Demo) scale(service string, n int) func(context.Context) error {
 	return d.put(d.withPort(slice(service, n)))
 }
 
-func (d *Demo) withPort(s *kates.EndpointSlice) *kates.EndpointSlice {
+func (d *Demo) withPort(s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	s.Ports[0].Port = new(int32(d.backends.port))
 	return s
 }

@@ -298,9 +298,9 @@ func TestStatusesSayTheAddressesOfTheService(t *testing.T) {
 		})
 		settle()
 		assert.Empty(t, w.ingress().Status.LoadBalancer.Ingress)
-		web := &kates.Service{}
+		web := &corev1.Service{}
 		web.Namespace, web.Name = "shop", "web"
-		_, err := kates.ModifyStatus(t.Context(), w.admin, web, func(s *kates.Service) error {
+		_, err := kates.ModifyStatus(t.Context(), w.admin, web, func(s *corev1.Service) error {
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}, {IP: "192.0.2.7"}}
 			return nil
 		})

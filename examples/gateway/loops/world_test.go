@@ -16,7 +16,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -280,9 +283,9 @@ func (w *world) put(manifests string) {
 }
 
 // ingress returns the Ingress as it is.
-func (w *world) ingress() *kates.Ingress {
+func (w *world) ingress() *networkingv1.Ingress {
 	w.t.Helper()
-	in := &kates.Ingress{}
+	in := &networkingv1.Ingress{}
 	in.Namespace, in.Name = "shop", "web"
 	require.NoError(w.t, w.admin.Get(w.t.Context(), in, in))
 	return in
@@ -304,9 +307,9 @@ func settle() {
 }
 
 // slice is the EndpointSlice of the other clusters.
-func slice(address string) *kates.EndpointSlice {
-	return &kates.EndpointSlice{
-		ObjectMeta:  kates.ObjectMeta{Namespace: "shop", Name: "web-9", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
+func slice(address string) *discoveryv1.EndpointSlice {
+	return &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: "shop", Name: "web-9", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
 		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: new("http"), Port: new(int32(8080))}},
 		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{address}}},
 	}
@@ -314,7 +317,7 @@ func slice(address string) *kates.EndpointSlice {
 
 // cluster is another cluster with one endpoint of the shop.
 func (w *world) cluster(f *fleet.Fleet, name string, options ...katestest.Option) *katestest.Server {
-	namespace := &kates.Namespace{ObjectMeta: kates.ObjectMeta{Name: "shop"}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
 	server := katestest.NewServer(w.t, append(options, katestest.WithObjects(namespace, slice("10.9.0.1")))...)
 	require.NoError(w.t, f.Add(name, server.Config))
 	return server

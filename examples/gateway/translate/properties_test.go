@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/kates-go/kates/examples/gateway/nginx"
-	"github.com/kates-go/kates/kates"
 )
 
 func pick[T any](t *rapid.T, label string, of ...T) T { return rapid.SampledFrom(of).Draw(t, label) }
@@ -27,7 +27,7 @@ func drawn(t *rapid.T, n int) *networkingv1.Ingress {
 	in.APIVersion, in.Kind = "networking.k8s.io/v1", "Ingress"
 	in.Namespace, in.Name = pick(t, "namespace", "prod", "dev"), fmt.Sprintf("in-%d", n)
 	in.UID, in.ResourceVersion = types.UID(in.Name), "1"
-	in.CreationTimestamp = kates.Time{Time: born.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "age")) * time.Hour)}
+	in.CreationTimestamp = metav1.Time{Time: born.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "age")) * time.Hour)}
 	for range rapid.IntRange(0, 3).Draw(t, "rules") {
 		rule := networkingv1.IngressRule{Host: pick(t, "host", "", "a.example.com", "b.example.com", "*.example.com")}
 		rule.HTTP = &networkingv1.HTTPIngressRuleValue{}
@@ -106,7 +106,7 @@ func TestTheOrderOfObjectsDoesNotMatter(t *testing.T) {
 func broken(t *rapid.T) *networkingv1.Ingress {
 	in := drawn(t, 99)
 	in.Name, in.UID = "bad", "bad"
-	in.CreationTimestamp = kates.Time{Time: born.AddDate(1, 0, 0)}
+	in.CreationTimestamp = metav1.Time{Time: born.AddDate(1, 0, 0)}
 	for i := range in.Spec.TLS {
 		in.Spec.TLS[i].SecretName = pick(t, "bad secret", "none", "")
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -35,7 +36,7 @@ func (t *thing) meta(o kates.Object, kind string) {
 	o.SetName(t.name)
 	o.SetUID(types.UID(t.namespace + "/" + t.name))
 	o.SetResourceVersion("1")
-	o.SetCreationTimestamp(kates.Time{Time: born.AddDate(0, t.age, 0)})
+	o.SetCreationTimestamp(metav1.Time{Time: born.AddDate(0, t.age, 0)})
 }
 
 func (t *thing) secret() string {

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
@@ -36,7 +37,7 @@ func snapshotOf(t require.TestingT, manifests ...string) *Snapshot {
 		for _, o := range objects {
 			o.SetUID(types.UID(o.GetObjectKind().GroupVersionKind().Kind + "/" + name(o).String()))
 			o.SetResourceVersion("7")
-			o.SetCreationTimestamp(kates.Time{Time: at})
+			o.SetCreationTimestamp(metav1.Time{Time: at})
 			at = at.Add(time.Hour)
 			put(t, snap, o)
 		}

@@ -7,8 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kates-go/kates/fleet"
-	"github.com/kates-go/kates/kates"
 )
 
 // Kind of the Pipelines, and their APIVersion: see crd.yaml.
@@ -19,10 +20,10 @@ const (
 
 // Pipeline is a version and the stages that it goes through.
 type Pipeline struct {
-	kates.TypeMeta   `json:",inline"`
-	kates.ObjectMeta `json:"metadata"`
-	Spec             Spec   `json:"spec"`
-	Status           Status `json:"status,omitzero"`
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              Spec   `json:"spec"`
+	Status            Status `json:"status,omitzero"`
 }
 
 // Spec is what a Pipeline wants.

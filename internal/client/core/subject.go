@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -65,6 +66,28 @@ func (c *Core) Untyped(value any) (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	return u, Kindless(value, u.GroupVersionKind())
+}
+
+// SubjectNamedBy is [Core.SubjectOf] where nothing of the value is sent. Of a Go type it has what
+// says which object it is, and nothing else: encoding all of it would be in vain. The values of a
+// Secret are kept, so that no error says them.
+func (c *Core) SubjectNamedBy(ctx context.Context, value any) (*Subject, error) {
+	o, ok := value.(objects.Object)
+	if v := reflect.ValueOf(value); !ok || v.Kind() != reflect.Pointer || v.IsNil() || objects.IsWhole(o) {
+		return c.SubjectOf(ctx, value)
+	}
+	kind := c.KindOf(o)
+	if kind.Kind == "" || kind.Kind == "Secret" {
+		return c.SubjectOf(ctx, value)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetGroupVersionKind(kind)
+	u.SetNamespace(o.GetNamespace())
+	u.SetName(o.GetName())
+	u.SetGenerateName(o.GetGenerateName())
+	u.SetUID(o.GetUID())
+	u.SetResourceVersion(o.GetResourceVersion())
+	return c.SubjectOf(ctx, u)
 }
 
 // Key is the namespace and the name of the object.

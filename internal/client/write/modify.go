@@ -27,9 +27,10 @@ func Modify[T any](ctx context.Context, c Writer, resource any, change func(*T) 
 	return modify(ctx, c, &modification{op: OpModify}, resource, change, w)
 }
 
-// ModifyStatus is [Modify] for the status of an object, through its status subresource.
+// ModifyStatus is [Modify] for the status of an object, through its status subresource. It is bound
+// to the object that is given, by its UID.
 func ModifyStatus[T any](ctx context.Context, c Writer, resource any, change func(*T) error, w Options) (*T, error) {
-	return modify(ctx, c, &modification{op: OpModifyStatus}, resource, change, w)
+	return modify(ctx, c, &modification{op: OpModifyStatus, bound: true}, resource, change, w)
 }
 
 // modifyBackoff paces the tries. Under contention each round has one winner, so longer and longer
@@ -43,15 +44,17 @@ type modification struct {
 	options Options
 	// bound: if the object that was given has a UID, another object of its name is a conflict.
 	bound bool
-	// replaces: a part of the object that was given replaces that of the server's.
-	replaces bool
 	// shows reports whether an object that is not untyped shows all that the change depends on,
 	// and all that it may write to. Nil: a *T does.
 	shows func(objects.Object) bool
-	// edit changes base and returns it in the form of the Go type, before and after.
-	edit func(base *unstructured.Unstructured) (before, after *unstructured.Unstructured, err error)
+	// edit changes an object. It returns the object in the form of the Go type, before and after.
+	// Both are nil if the change has altered nothing of what a watch holds as a *T. Then same is
+	// set.
+	edit func(from *base) (before, after *unstructured.Unstructured, err error)
 	// view returns what the Go type has of an object.
 	view func(*unstructured.Unstructured) (*unstructured.Unstructured, error)
+	// same is a copy of what a watch holds, a *T that is the caller's own.
+	same any
 }
 
 func modify[T any](ctx context.Context, c Writer, m *modification, resource any, change func(*T) error, w Options) (*T, error) {
@@ -61,17 +64,12 @@ func modify[T any](ctx context.Context, c Writer, m *modification, resource any,
 		err = errors.New("the function that changes the object is nil")
 	}
 	if err == nil {
-		if m.object, err = c.SubjectOf(ctx, resource); err == nil {
+		if m.object, err = c.SubjectNamedBy(ctx, resource); err == nil {
 			err = cmp.Or(m.object.CheckName(), c.Fits(reflect.TypeFor[T](), m.object.Resource.Kind), fence.Check(ctx), ctx.Err())
 		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.op, err)
-	}
-	if m.replaces {
-		if err := c.CheckWhole(m.object, m.object.Unstructured); err != nil {
-			return nil, m.object.Failed(m.op, err)
-		}
 	}
 	if m.bound {
 		m.options = m.options.About(m.object)
@@ -79,32 +77,59 @@ func modify[T any](ctx context.Context, c Writer, m *modification, resource any,
 	if m.shows == nil {
 		m.shows = func(o objects.Object) bool { return reflect.TypeOf(held(o)) == reflect.TypeFor[*T]() }
 	}
-	into := func(view *T, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		if err := jsonform.Fill(view, o); err != nil {
-			return nil, err
-		}
-		return jsonform.ToUnstructured(nil, view)
-	}
-	m.view = func(o *unstructured.Unstructured) (*unstructured.Unstructured, error) { return into(new(T), o) }
-	m.edit = func(base *unstructured.Unstructured) (before, after *unstructured.Unstructured, err error) {
-		view := new(T)
-		if before, err = into(view, base); err != nil {
-			return nil, nil, m.object.Failed(m.op, err)
-		}
-		if err := change(view); err != nil {
-			return nil, nil, err
-		}
-		if after, err = jsonform.ToUnstructured(nil, view); err != nil {
-			return nil, nil, m.object.Failed(m.op, err)
-		}
-		return before, after, nil
-	}
+	m.view = func(o *unstructured.Unstructured) (*unstructured.Unstructured, error) { return viewed(new(T), o) }
+	m.edit = func(from *base) (before, after *unstructured.Unstructured, err error) { return edit(m, from, change) }
 	got, err := c.modify(ctx, m)
 	if err != nil {
 		return nil, err
 	}
+	if same, ok := m.same.(*T); ok {
+		return same, nil
+	}
 	var result *T
 	return result, jsonform.Fill(&result, got)
+}
+
+// viewed fills a Go type from an object, and returns what the type has of the object.
+func viewed[T any](view *T, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := jsonform.Fill(view, o); err != nil {
+		return nil, err
+	}
+	return jsonform.ToUnstructured(nil, view)
+}
+
+// edit is the edit of a [modification]. What a watch holds as a *T is copied and compared as it is:
+// encoding the object would be most of the cost of a change that alters nothing.
+func edit[T any](m *modification, from *base, change func(*T) error) (before, after *unstructured.Unstructured, err error) {
+	fail := func(err error) (_, _ *unstructured.Unstructured, _ error) {
+		return nil, nil, m.object.Failed(m.op, err)
+	}
+	view := new(T)
+	part, typed := any(from.part).(*T)
+	if typed {
+		view = any(from.part.DeepCopyObject()).(*T)
+	} else if err := from.encode(); err != nil {
+		return fail(err)
+	} else if before, err = viewed(view, from.object); err != nil {
+		return fail(err)
+	}
+	if err := change(view); err != nil {
+		return nil, nil, err
+	}
+	if typed {
+		if reflect.DeepEqual(part, view) {
+			m.same = view
+			return nil, nil, nil
+		}
+		if err := from.encode(); err != nil {
+			return fail(err)
+		}
+		before = &unstructured.Unstructured{Object: from.object.Object}
+	}
+	if after, err = jsonform.ToUnstructured(nil, view); err != nil {
+		return fail(err)
+	}
+	return before, after, nil
 }
 
 // modify tries until the object is written, or an error is final.
@@ -129,7 +154,7 @@ func (c Writer) modify(ctx context.Context, m *modification) (*unstructured.Unst
 // tryModify changes an object and writes it. If from has none, it reads the object first. Again:
 // another try with the server's object may succeed, since that is newer or more complete.
 func (c Writer) tryModify(ctx context.Context, m *modification, from base) (got *unstructured.Unstructured, again bool, err error) {
-	read := from.object == nil
+	read := from.none()
 	if read {
 		if from.object, err = c.Get(ctx, m.object); err == nil {
 			err = m.holds(from.object)
@@ -138,9 +163,15 @@ func (c Writer) tryModify(ctx context.Context, m *modification, from base) (got 
 			return nil, false, m.object.Failed(m.op, err)
 		}
 	}
-	before, after, err := m.edit(from.object)
-	if err != nil {
+	before, after, err := m.edit(&from)
+	switch {
+	case err != nil:
 		return nil, false, err
+	case before == nil && m.options.Asks:
+		m.same = nil
+		return c.tryModify(ctx, m, base{})
+	case before == nil:
+		return nil, false, c.Await(ctx, m.op, m.object, from.part)
 	}
 	for _, u := range []*unstructured.Unstructured{before, after} {
 		u.Object, _ = patch.WithoutStringData(m.object.Resource.Kind, u.Object)
@@ -251,38 +282,49 @@ func (m *modification) patch(from base, before, after *unstructured.Unstructured
 	switch {
 	case len(merge) == 0:
 		return nil, nil
-	case from.partial:
+	case from.part != nil:
 		return patch.Blind(known, before.Object, after.Object, merge), nil
 	}
 	return &patch.Patch{Type: types.MergePatchType, Body: merge}, nil
 }
 
-// base is the version of an object that a change starts from.
+// base is the version of an object that a change starts from. Without an object and a part, the
+// server is to be asked.
 type base struct {
-	object *unstructured.Unstructured // nil: the server is to be asked
-	// partial: the object is only what a Go type knows of it. See patch.Blind.
-	partial bool
+	object *unstructured.Unstructured
+	// part is what a watch knows of the object in a Go type, if the change starts from that. The
+	// object has no more, once encode has made it. See patch.Blind.
+	part objects.Object
+}
+
+func (b *base) none() bool { return b.object == nil && b.part == nil }
+
+// encode makes the object of a part.
+func (b *base) encode() (err error) {
+	if b.object == nil {
+		b.object, err = jsonform.ToUnstructured(nil, b.part)
+	}
+	return err
 }
 
 // newest returns the newest known version of the object. A fake has no versions and so no
 // conflicts; there the object is always read. Another form than the untyped one will do if the
 // change sees no more than that.
 func (c Writer) newest(m *modification) base {
-	var from base
 	known := func(has func(objects.Object) bool) objects.Object {
 		return c.Newest(m.object.Resource, m.object.Key(), has)
 	}
-	from.object, _ = known(objects.IsWhole).(*unstructured.Unstructured)
-	if from.object == nil {
-		part := known(func(o objects.Object) bool { return !objects.IsWhole(o) && m.shows(o) })
-		if u, err := jsonform.ToUnstructured(nil, part); err == nil {
-			from = base{object: u, partial: true}
+	if u, ok := known(objects.IsWhole).(*unstructured.Unstructured); ok {
+		if m.holds(u) == nil {
+			return base{object: u}
 		}
-	}
-	if from.object == nil || m.holds(from.object) != nil {
 		return base{}
 	}
-	return from
+	part := known(func(o objects.Object) bool { return !objects.IsWhole(o) && m.shows(o) })
+	if part == nil || m.holds(part) != nil {
+		return base{}
+	}
+	return base{part: part}
 }
 
 // held is what a stream holds of an object: the object, or a struct with some of its fields.

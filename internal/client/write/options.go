@@ -114,7 +114,6 @@ var (
 	toUpdate = verb{"update", ifNoneItself}
 	toPatch  = verb{"patch", always}
 	toModify = verb{"modify", always}
-	toSet    = verb{"set", always}
 )
 
 // The operations on objects themselves, and those on the status that have methods of their own.
@@ -134,7 +133,6 @@ var (
 	OpWithdraw     = Operation{verb: verb{"withdraw from", always}}
 	OpModify       = Operation{verb: toModify}
 	OpModifyStatus = Operation{verb: toModify, subresource: statusSubresource}
-	OpSetStatus    = Operation{verb: toSet, subresource: statusSubresource}
 )
 
 // statusSubresource is the subresource of most kinds.

@@ -20,7 +20,7 @@ func TestEveryOperationHasItsWordingAndItsPreconditions(t *testing.T) {
 		OpUpdateStatus: {"update the status of", true}, OpPatch: {"patch", true},
 		OpApply: {"apply", true}, OpDelete: {"delete", true}, OpDeleteAll: {"delete all", true},
 		OpPrune: {"prune", true}, OpWithdraw: {"withdraw from", true}, OpModify: {"modify", true},
-		OpModifyStatus: {"modify the status of", true}, OpSetStatus: {"set the status of", true},
+		OpModifyStatus:         {"modify the status of", true},
 		{toCreate, "eviction"}: {"create the eviction of", true},
 		{toCreate, "binding"}:  {"create the binding of", false},
 		{toPatch, "scale"}:     {"patch the scale of", true},

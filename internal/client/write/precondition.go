@@ -217,7 +217,7 @@ func hasStatus(op Operation, o *core.Subject) error {
 			return nil
 		}
 	}
-	if op.verb == toModify || op.verb == toSet { // the object is there: "not found" would mislead
+	if op.verb == toModify { // the object is there: "not found" would mislead
 		return errNoSubresource(op)
 	}
 	of, code := o.Resource.GroupResource(), http.StatusNotFound

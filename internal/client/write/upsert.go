@@ -52,12 +52,16 @@ func (c Writer) Upsert(ctx context.Context, resource, source, target any, w Opti
 // returns nil if something may change, or if the server is to be asked.
 func (c Writer) upserted(o *core.Subject, from *unstructured.Unstructured, source reflect.Type, w Options) *unstructured.Unstructured {
 	goType, _ := wire.TypeOf(c.Scheme, o.Resource.Kind)
-	known := c.newest(&modification{object: o, options: w, shows: func(o objects.Object) bool {
+	newest := c.newest(&modification{object: o, options: w, shows: func(o objects.Object) bool {
 		// An older Go type lacks fields that the server has, and an untyped source removes.
 		return goType != nil && reflect.TypeOf(o) == reflect.PointerTo(goType) && source == reflect.PointerTo(goType)
-	}}).object
+	}})
 	version := o.GetResourceVersion()
-	if w.Asks || known == nil || version != "" && version != known.GetResourceVersion() {
+	if w.Asks || newest.none() || newest.encode() != nil {
+		return nil
+	}
+	known := newest.object
+	if version != "" && version != known.GetResourceVersion() {
 		return nil
 	}
 	is, wanted := known.DeepCopy(), o.DeepCopy() // an object with a version is sent as it is

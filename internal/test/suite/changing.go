@@ -148,7 +148,7 @@ func (e *env) runs(run func(context.Context) error) {
 
 func replacedEach(t *testing.T, e *env) {
 	e.routes()
-	h, c := kates.NewHandle(), &calls{last: map[string]*routed{}}
+	h, c := new(kates.Handle), &calls{last: map[string]*routed{}}
 	assert.ErrorIs(t, h.Add(e.ctx), kates.ErrNotRunning)
 	assert.ErrorIs(t, h.Ready(), kates.ErrNotRunning)
 	h.Trigger("x")
@@ -191,7 +191,7 @@ func replacedEach(t *testing.T, e *env) {
 
 func handledRun(t *testing.T, e *env) {
 	e.routes()
-	h, c := kates.NewHandle(), &calls{last: map[string]*routed{}}
+	h, c := new(kates.Handle), &calls{last: map[string]*routed{}}
 	ended := errors.New("the end")
 	over := func() error {
 		options := []kates.RunOption{h}

@@ -20,7 +20,7 @@ var conditionScenarios = []scenario{
 	{"SetConditionsStatesTheGenerationThatWasLookedAtAndNeverAnOlderOne", conditionGenerations},
 	{"SetConditionsStatesNoGenerationWhereTheKindsConditionsHaveNone", conditionsWithoutGeneration},
 	{"SetConditionsOfBadInputIsAClearErrorAndWritesNothing", conditionsInvalid},
-	{"G4SetStatusWritesTheStatusAndNothingWhereItIsTheSame", setStatus},
+	{"G4AStatusIsWrittenAndNothingWhereItIsTheSame", setStatus},
 	{"ModifyStatusWritesNothingWhereNothingChanges", modifyStatusNothing},
 	{"G4WhatTheServerDropsOfAStatusIsAnErrorAndTheRestIsStored", statusDropped},
 }
@@ -168,7 +168,11 @@ func setStatus(t *testing.T, e *env) {
 	_, err := kates.SetCondition(b, condition("Ready", "True", "Good"))
 	require.NoError(t, err)
 	given := b.DeepCopy()
-	got, err := kates.SetStatus(e.ctx, e.client, b)
+	set := func(now *policyv1.PodDisruptionBudget) error {
+		now.Status = b.Status
+		return nil
+	}
+	got, err := kates.ModifyStatus(e.ctx, e.client, b, set)
 	require.NoError(t, err)
 	assert.Equal(t, given, b, "what is given is not modified")
 	assert.Equal(t, int32(3), got.Status.ExpectedPods)
@@ -177,11 +181,11 @@ func setStatus(t *testing.T, e *env) {
 	assert.Equal(t, int64(1), kates.FindCondition(shown(t, snap.Budgets, "b"), "Ready").ObservedGeneration)
 	assert.Empty(t, shown(t, snap.Budgets, "b").Labels)
 	assert.NotNil(t, shown(t, snap.Budgets, "b").Spec.MinAvailable)
-	again, err := kates.SetStatus(e.ctx, e.client, b)
+	again, err := kates.ModifyStatus(e.ctx, e.client, b, set)
 	require.NoError(t, err)
 	assert.Equal(t, got.ResourceVersion, again.ResourceVersion)
 	unchanged(t, snapshots, snap)
-	_, err = kates.SetStatus(e.ctx, e.client, e.configMap("cm"))
+	_, err = kates.ModifyStatus(e.ctx, e.client, e.budget("none", 1), set)
 	assert.True(t, kates.IsNotFound(err), "%v", err)
 }
 
@@ -221,7 +225,6 @@ func statusDropped(t *testing.T, e *env) {
 	}
 	var target *kates.Unstructured
 	for pods, write := range map[string]func() error{
-		"1": func() error { _, err := kates.SetStatus(e.ctx, e.client, given("1")); return err },
 		"2": func() error { return e.client.UpdateStatus(e.ctx, given("2"), &target) },
 		"4": func() error { return e.client.UpdateSubresource(e.ctx, given("4"), "status", nil, &target) },
 		"5": func() error {

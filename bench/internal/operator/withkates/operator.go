@@ -74,6 +74,9 @@ func (r *reconciler) report(ctx context.Context, app *api.App, wanted api.Object
 	if _, err := kates.SetCondition(app, ready); err != nil {
 		return err
 	}
-	_, err := kates.SetStatus(ctx, r.client, app)
+	_, err := kates.ModifyStatus(ctx, r.client, app, func(now *api.App) error {
+		now.Status = app.Status
+		return nil
+	})
 	return err
 }

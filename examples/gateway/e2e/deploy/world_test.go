@@ -20,7 +20,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -196,7 +198,7 @@ func kubeconfig(t *testing.T, c *rest.Config) []byte {
 
 // reported is what the gateway tells.
 type reported struct {
-	Ingresses []*kates.Ingress
+	Ingresses []*networkingv1.Ingress
 	Classes   []*gatewayv1.GatewayClass
 	Gateways  []*gatewayv1.Gateway
 	Routes    []*gatewayv1.HTTPRoute
@@ -232,8 +234,8 @@ func (w *world) reports() {
 }
 
 // service is that of another Ingress.
-func service() *kates.Service {
-	s := &kates.Service{Spec: kates.ServiceSpec{Ports: []kates.ServicePort{{Port: 80}}}}
+func service() *corev1.Service {
+	s := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 	s.Namespace, s.Name = "shop", "other"
 	return s
 }

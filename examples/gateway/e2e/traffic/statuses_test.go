@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kates-go/kates/kates"
@@ -19,7 +20,7 @@ import (
 
 // statuses are those of a namespace.
 type statuses struct {
-	Ingresses []*kates.Ingress
+	Ingresses []*networkingv1.Ingress
 	Routes    []*gatewayv1.HTTPRoute
 	Gateways  []*gatewayv1.Gateway
 }
