@@ -27,7 +27,9 @@ type Tuning struct {
 	PendingWrites int
 	// Lists says how first lists are fetched.
 	Lists ListMode
-	// PageSize is the number of objects in a page, of lists that come in pages. Default: 500.
+	// PageSize is the number of objects in a page, of lists that come in pages. By default the
+	// first page of a list has 500, and the others about 4 MiB, by the size of the objects that
+	// have come: at least 50 objects, and at most ten times as many as have come.
 	PageSize int64
 	// MaxObjectBytes bounds the memory that one object may take while it is read: an object of a
 	// list, or an event of a watch, as it comes over the wire, and decompressed. A larger one is
@@ -90,7 +92,7 @@ func (t Tuning) applyToClient(s *settings) {
 	least0(&s.refusal, "Tuning.IdleTimeout", t.IdleTimeout, "is the default, 130s")
 	least0(&s.refusal, "Tuning.KindPoll", t.KindPoll, "is the default, 2s")
 	least0(&s.refusal, "Tuning.PendingWrites", t.PendingWrites, "is the default, 10,000")
-	least0(&s.refusal, "Tuning.PageSize", t.PageSize, "is the default, 500")
+	least0(&s.refusal, "Tuning.PageSize", t.PageSize, "is the default, pages of about 4 MiB")
 	least0(&s.refusal, "Tuning.MaxObjectBytes", t.MaxObjectBytes, "is the default, 64 MiB")
 	set(&s.streams.Grace, t.Linger)
 	set(&s.streams.IdleTimeout, t.IdleTimeout)

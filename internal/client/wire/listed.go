@@ -137,13 +137,27 @@ func (s *restSource) readList(
 
 // page is the answer to a list.
 type page struct {
-	body io.ReadCloser
+	body *measured
 	read func(put func(runtime.Object) error, head func(metav1.ListMeta)) (metav1.ListMeta, error)
+}
+
+// measured counts the bytes that are read of an answer.
+type measured struct {
+	io.ReadCloser
+	bytes int64
+}
+
+func (m *measured) Read(into []byte) (int, error) {
+	n, err := m.ReadCloser.Read(into)
+	m.bytes += int64(n)
+	return n, err
 }
 
 func (p *page) Items(put func(runtime.Object) error, head func(metav1.ListMeta)) (metav1.ListMeta, error) {
 	return p.read(put, head)
 }
+
+func (p *page) Bytes() int64 { return p.body.bytes }
 
 func (p *page) Close() { _ = p.body.Close() } // its error says nothing: nothing was read
 

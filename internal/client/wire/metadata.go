@@ -84,16 +84,18 @@ func (s *metadataSource) OpenPage(ctx context.Context, o metav1.ListOptions) (so
 	if s.refused.Load() {
 		return s.whole.OpenPage(ctx, o)
 	}
-	body, err := s.rest.get(ctx, o).SetHeader("Accept", acceptShortList).Stream(ctx)
+	answer, err := s.rest.get(ctx, o).SetHeader("Accept", acceptShortList).Stream(ctx)
 	switch {
 	case err != nil && s.refuses(err):
 		return s.whole.OpenPage(ctx, o)
 	case err != nil:
 		return nil, err
 	}
+	body := &measured{ReadCloser: answer}
 	read := func(put func(runtime.Object) error, head func(metav1.ListMeta)) (metav1.ListMeta, error) {
 		m, _, err := s.rest.readList(body, s.decode, put, head)
 		if err != nil && s.refuses(err) {
+			body.bytes = 0 // they were of no list
 			return s.whole.ListItems(ctx, o, put)
 		}
 		return m, err

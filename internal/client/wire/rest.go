@@ -74,10 +74,11 @@ func (s *restSource) ListItems(
 
 // OpenPage sends a list request.
 func (s *restSource) OpenPage(ctx context.Context, o metav1.ListOptions) (source.Page, error) {
-	body, err := s.get(ctx, o).SetHeader("Accept", acceptJSON).Stream(ctx)
+	answer, err := s.get(ctx, o).SetHeader("Accept", acceptJSON).Stream(ctx)
 	if err != nil {
 		return nil, err
 	}
+	body := &measured{ReadCloser: answer}
 	read := func(put func(runtime.Object) error, head func(metav1.ListMeta)) (metav1.ListMeta, error) {
 		m, _, err := s.readList(body, s.decode, put, head)
 		return m, err

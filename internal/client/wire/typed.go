@@ -87,10 +87,11 @@ func (s *typedSource) ListItems(
 
 // OpenPage sends a list request.
 func (s *typedSource) OpenPage(ctx context.Context, o metav1.ListOptions) (source.Page, error) {
-	body, err := s.open(ctx, o)
+	answer, err := s.open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
+	body := &measured{ReadCloser: answer}
 	read := func(put func(runtime.Object) error, head func(metav1.ListMeta)) (metav1.ListMeta, error) {
 		m, e, err := s.rest.readList(body, s.item, put, head)
 		if err == nil {

@@ -19,7 +19,7 @@ type Config struct {
 	Requests source.Requests
 	// Streamed asks for lists as streams of events (KEP-3157), unless the source knows better.
 	Streamed bool
-	// PageSize is that of lists in pages.
+	// PageSize is that of lists in pages. 0: by the size of the objects.
 	PageSize int64
 	// IdleTimeout is how long a watch may bring nothing, not even a bookmark.
 	IdleTimeout time.Duration

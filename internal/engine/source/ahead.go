@@ -23,6 +23,8 @@ type Page interface {
 	// Items reads the page as [Source].ListItems does. It calls head with the list's metadata if
 	// these come before the items.
 	Items(put func(runtime.Object) error, head func(metav1.ListMeta)) (metav1.ListMeta, error)
+	// Bytes is how many bytes of the page were read, decompressed.
+	Bytes() int64
 	// Close ends a page that is not read.
 	Close()
 }
@@ -41,6 +43,7 @@ type ahead struct {
 	most   func(metav1.ListOptions) time.Duration // the time for a request
 	next   *pageRequest                           // the page that was asked for ahead, or nil
 	quick  bool                                   // the page before was read in time
+	sizes  *sizes                                 // of pages after the first one; nil: as asked for
 }
 
 // pageRequest is a list request that is sent.
@@ -59,8 +62,11 @@ type pageRequest struct {
 func (a *ahead) list(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
 	r := a.next
 	a.next = nil
-	if r == nil || r.options != o {
+	if r == nil || !samePage(r.options, o) {
 		r.drop()
+		if a.sizes != nil && o.Continue != "" && o.Limit > 0 {
+			o.Limit = a.sizes.next(o.Limit, a.sizes.remaining)
+		}
 		r = a.ask(ctx, o)
 		r.open(a.source)
 	}
@@ -70,19 +76,38 @@ func (a *ahead) list(ctx context.Context, o metav1.ListOptions, put func(runtime
 		return metav1.ListMeta{}, r.why(r.err)
 	}
 	r.late.Reset(r.most) // it may have waited for its turn
-	begun := time.Now()
-	m, err := r.page.Items(put, func(head metav1.ListMeta) {
+	begun, items := time.Now(), int64(0)
+	counted := func(item runtime.Object) error {
+		items++
+		return put(item)
+	}
+	m, err := r.page.Items(counted, func(head metav1.ListMeta) {
 		if head.Continue == "" || !a.quick || a.next != nil {
 			return
 		}
 		after := o
 		after.Continue = head.Continue
 		after.ResourceVersion, after.ResourceVersionMatch = "", ""
+		if a.sizes != nil && o.Limit > 0 {
+			after.Limit = a.sizes.next(o.Limit, head.RemainingItemCount)
+		}
 		a.next = a.ask(ctx, after)
 		go a.next.open(a.source) // ends with its context at the latest: see drop
 	})
 	a.quick = time.Since(begun) < unhurried
+	if a.sizes != nil && err == nil {
+		a.sizes.add(items, r.page.Bytes(), m.RemainingItemCount)
+	}
 	return m, r.why(err)
+}
+
+// samePage reports whether two requests are for one page. Its size may differ: it was not known
+// when the page was asked for ahead.
+func samePage(a, b metav1.ListOptions) bool {
+	if a.Limit > 0 && b.Limit > 0 {
+		a.Limit = b.Limit
+	}
+	return a == b
 }
 
 // close gives up the page that was asked for ahead.

@@ -21,6 +21,8 @@ import (
 // leaf is a page as a server has it.
 type leaf struct {
 	items       int
+	bytes       int64
+	remaining   *int64
 	next        string // the token for the next page
 	last        bool   // its metadata come behind the items
 	opens, read time.Duration
@@ -69,9 +71,11 @@ type openLeaf struct {
 
 func (p *openLeaf) Close() { p.book.open.Add(-1) }
 
+func (p *openLeaf) Bytes() int64 { return p.bytes }
+
 func (p *openLeaf) Items(put func(runtime.Object) error, head func(metav1.ListMeta)) (m metav1.ListMeta, err error) {
 	defer p.Close()
-	m = metav1.ListMeta{ResourceVersion: "of " + p.token, Continue: p.next}
+	m = metav1.ListMeta{ResourceVersion: "of " + p.token, Continue: p.next, RemainingItemCount: p.remaining}
 	if !p.last && head != nil {
 		head(m)
 	}

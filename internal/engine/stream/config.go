@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -21,7 +22,7 @@ type Config struct {
 	Source source.Sources
 	// StreamLists asks for the initial list as a stream of events (KEP-3157) instead of pages.
 	StreamLists bool
-	// PageSize of lists, 0 for client-go's default of 500.
+	// PageSize of lists. 0: the first page has 500 objects, the others about 4 MiB.
 	PageSize int64
 	// PendingMax caps the own writes that a stream holds; past it the stream lists again. Default
 	// 10,000.
@@ -68,14 +69,15 @@ type Config struct {
 	Points func(Moment)
 }
 
+// firstPage is how many objects the first page of a list has.
+func (c Config) firstPage() int64 { return cmp.Or(c.PageSize, source.PageSize) }
+
 // WithDefaults returns the configuration with what is not set filled in.
 func (c Config) WithDefaults() Config {
 	if c.PendingMax <= 0 {
 		c.PendingMax = 10_000
 	}
-	if c.PageSize <= 0 {
-		c.PageSize = source.PageSize
-	}
+	c.PageSize = max(c.PageSize, 0)
 	if c.Hold <= 0 {
 		c.Hold = 10 * time.Second
 	}

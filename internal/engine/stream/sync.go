@@ -155,7 +155,7 @@ func (s syncing) goalAt(ctx context.Context, rv string, news <-chan struct{}) (g
 }
 
 func (s syncing) listGoal(ctx context.Context, o metav1.ListOptions) (g goal, err error) {
-	o.Limit = s.config.PageSize
+	o.Limit = s.config.firstPage()
 	g.rv, err = s.requests.ListPatiently(ctx, o, func() func(runtime.Object) error {
 		g.versions = make(map[object.Key]string)
 		return func(item runtime.Object) error {
@@ -224,7 +224,7 @@ func (s syncing) recentGoal(ctx context.Context, news <-chan struct{}) (g goal, 
 func (s syncing) many() (positionRV string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.progress.phase.listed() || int64(len(s.store.Objects)) <= s.config.PageSize {
+	if !s.progress.phase.listed() || int64(len(s.store.Objects)) <= s.config.firstPage() {
 		return ""
 	}
 	return s.store.View.Position()

@@ -1,0 +1,61 @@
+package kates_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kates-go/kates/kates"
+	"github.com/kates-go/kates/kates/katestest"
+)
+
+// pagesOf watches n config maps of so many bytes each, and returns the sizes of the pages that were
+// asked for.
+func pagesOf[S any](t *testing.T, n, bytes int, size int64) (limits []string) {
+	t.Helper()
+	objects := make([]kates.Object, n)
+	for i := range objects {
+		objects[i] = &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("m%05d", i)},
+			Data:       map[string]string{"text": strings.Repeat("x", bytes)},
+		}
+	}
+	server, faults := katestest.NewServer(t, katestest.WithObjects(objects...)), katestest.NewFaults(t, 1)
+	config := rest.CopyConfig(server.Config)
+	config.Wrap(faults.Wrap)
+	c, err := kates.NewClientFromRESTConfig(config, kates.Tuning{Lists: kates.PagedLists, PageSize: size})
+	require.NoError(t, err)
+	defer c.Close()
+	snapshots, err := kates.Watch[S](t.Context(), c)
+	require.NoError(t, err)
+	for _, err := range snapshots.All(t.Context()) {
+		require.NoError(t, err)
+		break
+	}
+	for _, r := range faults.Requests(katestest.Match{Verb: "list", Resource: "configmaps"}) {
+		limits = append(limits, r.Query.Get("limit"))
+	}
+	return limits
+}
+
+func TestPagesHaveAboutFourMiBWhateverTheForm(t *testing.T) {
+	type typed struct{ Maps []*corev1.ConfigMap }
+	type untyped struct {
+		Maps []*kates.Unstructured `kates:"configmaps"`
+	}
+	type metadata struct {
+		Maps []*kates.PartialObjectMetadata `kates:"configmaps"`
+	}
+	small := []string{"500", "700"}
+	assert.Equal(t, small, pagesOf[typed](t, 1200, 1<<10, 0))
+	assert.Equal(t, small, pagesOf[untyped](t, 1200, 1<<10, 0))
+	assert.Equal(t, small, pagesOf[metadata](t, 1200, 40<<10, 0), "of the objects only the metadata come")
+	assert.Equal(t, []string{"500", "200", "200"}, pagesOf[typed](t, 900, 20<<10, 0))
+	assert.Equal(t, []string{"500", "500", "500"}, pagesOf[typed](t, 1200, 1<<10, 500), "a size that somebody has chosen stays")
+}
