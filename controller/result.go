@@ -1,10 +1,15 @@
 package controller
 
 import (
+	"reflect"
 	"time"
 
+	"github.com/kates-go/kates/internal/doors"
 	"github.com/kates-go/kates/kates"
 )
+
+// Package kates knows by this which field of a struct is no query.
+func init() { doors.Info = reflect.TypeFor[Info]() }
 
 // Result says what a reconcile without an error wants next. The zero value is [Done].
 type Result struct {

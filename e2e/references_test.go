@@ -50,7 +50,7 @@ func TestG1G8WithTheRightToSomeNamesOnlyTheseAreWatchedAndRefusedOnesAreAbsentUn
 	t.Parallel()
 	ns, ctx := namespace(t), t.Context()
 	user := newSubject(t, "refs-"+ns)
-	watch := []string{"list", "get", "watch"}
+	watch := []string{"list", "watch"}
 	user.grant(ns, "maps", rbacv1.PolicyRule{Verbs: watch, APIGroups: []string{""}, Resources: []string{"configmaps"}})
 	user.grant(ns, "some", rbacv1.PolicyRule{Verbs: watch, APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"one", "missing"}})
 	config := rest.CopyConfig(serverOf(t))

@@ -32,6 +32,7 @@
 //     fields of []*[Delta] and [][Invalid]. [WithObserver] is for metrics (module
 //     kates/prometheus), traces (module kates/otel) and a status page (package page).
 //   - Hold less: [PartialObjectMetadata], [Keep], [WithTransform], and "What is held" below.
+//   - Deploy: [Rules] makes the RBAC roles of a program.
 //   - Tune: [Tuning], [WithRateLimit], [WithMaxObjects], [WithWarmStart].
 //   - Test: package katestest has servers and clients for tests, faults, and a detector of writes
 //     to shared objects.

@@ -18,4 +18,6 @@ func init() {
 	doors.Fleet = func(run doors.FleetRun, options any) (any, error) {
 		return planFleet(run, options.([]RunOption))
 	}
+	doors.Need = func(needs any, err error) any { return foreign{needs.([]Need), err} }
+	doors.Watches = func(t reflect.Type, options any) any { return watches{t, options.([]RunOption)} }
 }

@@ -160,10 +160,10 @@ type Query struct {
 	// holds some fields, or has a Transform, shares its watch with queries of the same Key alone.
 	Key Key
 	// Refs, if not nil, narrows the watch to the objects that objects of other queries name. Each
-	// is watched one by one, for as long as it is named. This needs the rights to get, list and
-	// watch them by their names (resourceNames), and little memory. See [RefsOf]. LabelSelector
-	// and FieldSelector narrow it further. It goes with neither namespaces nor AnyOf. A [Lookup]
-	// does not find what is not named.
+	// is watched one by one, for as long as it is named. This needs the rights to list and watch
+	// them by their names (resourceNames), and little memory. See [RefsOf]. LabelSelector and
+	// FieldSelector narrow it further. It goes with neither namespaces nor AnyOf. A [Lookup] does
+	// not find what is not named.
 	//
 	// The first snapshot waits until each named object is known to be present or absent. Later, a
 	// new version of an object that names another one is not shown before the other is known. Its

@@ -69,8 +69,8 @@ type FluxCluster struct {
 // (spec.serviceAccountName) is not part of the configuration.
 //
 // The needed rights are list and watch of both kinds, in the given namespaces or in all, as far as
-// they are installed, and get, list and watch of the Secrets and ConfigMaps that are named. No
-// others are watched.
+// they are installed, and list and watch of the Secrets and ConfigMaps that are named. No others
+// are watched.
 func Flux(client *kates.Client, options FluxOptions) fleet.Source {
 	if client == nil {
 		return broken{"Flux", errNoHome}

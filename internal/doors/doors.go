@@ -26,6 +26,12 @@ var (
 	// Fleet reads the []kates.RunOption of a run over many clusters. The result is a
 	// *keyed.FleetPlan[kates.RunOption, kates.Query].
 	Fleet func(run FleetRun, options any) (any, error)
+	// Need makes a kates.Need of several, a []kates.Need, or one that fails with an error.
+	Need func(needs any, err error) any
+	// Watches is kates.Watches for a struct type and []kates.RunOption.
+	Watches func(t reflect.Type, options any) any
+	// Info is the type controller.Info, nil in a program without package controller, which sets it.
+	Info reflect.Type
 )
 
 // FleetRun is a run over many clusters.

@@ -80,6 +80,9 @@ func (s *Set) Config() *stream.Config { return &s.shared.Config }
 // Logger is the set's.
 func (s *Set) Logger() logr.Logger { return s.shared.Config.Logger }
 
+// Keeps reports whether streams are kept for the next process.
+func (s *Set) Keeps() bool { return s.saver != nil }
+
 // Enter adds a user, which Close will end. After Close it is stream.ErrClosed.
 func (s *Set) Enter(u User) error {
 	s.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,7 +21,18 @@ var closed = []string{"bench", "e2e", "examples", "internal", "testdata", "tools
 // Type.Name". Methods and fields that a type has by embedding are names of the embedded type.
 func Names(root string) ([]string, error) {
 	var names []string
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	err := eachFile(root, 0, func(folder string, file *ast.File) {
+		for _, name := range ofFile(file) {
+			names = append(names, folder+" "+name)
+		}
+	})
+	slices.Sort(names)
+	return slices.Compact(names), err // a file of each operating system may declare one name
+}
+
+// eachFile calls f with each file below a folder that programs can import, and with its folder.
+func eachFile(root string, mode parser.Mode, f func(folder string, file *ast.File)) error {
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch name := entry.Name(); {
 		case err != nil:
 			return err
@@ -29,18 +41,56 @@ func Names(root string) ([]string, error) {
 		case entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution|mode)
 		if err != nil || file.Name.Name == "main" {
 			return err
 		}
 		folder, err := filepath.Rel(root, filepath.Dir(path))
-		for _, name := range ofFile(file) {
-			names = append(names, filepath.ToSlash(folder)+" "+name)
+		if err == nil {
+			f(filepath.ToSlash(folder), file)
 		}
 		return err
 	})
-	slices.Sort(names)
-	return slices.Compact(names), err // a file of each operating system may declare one name
+}
+
+// alone is what the comment of a name says that only the library itself needs.
+var alone = regexp.MustCompile(`(?i)\b(for|by|of) (the )?packages? [\w./]+( and [\w./]+)? (alone|only)\b|` +
+	`\b(only|solely|just|exported) (for|by) (the )?(packages?|library)\b|` +
+	`\b(for|by) (this|the) library (alone|only)\b|\bprograms do not (use|call|need|get) (it|this|these|them)\b|\bnot (meant )?for programs\b`)
+
+// Private returns the comments of exported names below a folder that say that programs have no use
+// for the name, each as "folder: comment". Such a name belongs to internal/doors.
+func Private(root string) (all []string, err error) {
+	err = eachFile(root, parser.ParseComments, func(folder string, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			var name string
+			var docs []*ast.CommentGroup
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				name, docs = n.Name.Name, []*ast.CommentGroup{n.Doc}
+			case *ast.GenDecl:
+				name, docs = "A", []*ast.CommentGroup{n.Doc} // of several names
+			case *ast.TypeSpec:
+				name, docs = n.Name.Name, []*ast.CommentGroup{n.Doc, n.Comment}
+			case *ast.ValueSpec:
+				name, docs = n.Names[0].Name, []*ast.CommentGroup{n.Doc, n.Comment}
+			case *ast.Field:
+				if len(n.Names) > 0 {
+					name, docs = n.Names[0].Name, []*ast.CommentGroup{n.Doc, n.Comment}
+				}
+			}
+			for _, doc := range docs {
+				text := strings.Join(strings.Fields(doc.Text()), " ")
+				if ast.IsExported(name) && alone.MatchString(text) {
+					all = append(all, folder+": "+text)
+				}
+			}
+			_, body := n.(*ast.BlockStmt)
+			return !body
+		})
+	})
+	slices.Sort(all)
+	return slices.Compact(all), err
 }
 
 // ofFile returns the exported names that a file declares.

@@ -51,3 +51,25 @@ func TestNamesOfAllForms(t *testing.T) {
 		"a A", "a C", "a D", "a F", "a F.G", "a F.I", "a K", "a K.L", "a M", "a M.N", "a O", "a O.P", "a S", "a T", "nested W",
 	}, names)
 }
+
+func TestNoExportedNameIsForTheLibraryAlone(t *testing.T) {
+	all, err := exported.Private("../../..")
+	require.NoError(t, err)
+	assert.Empty(t, all, "put what another package of the library needs into internal/doors")
+}
+
+func TestACommentThatKeepsANameFromProgramsIsFound(t *testing.T) {
+	root := t.TempDir()
+	text := "// Package a is for package b alone.\npackage a\n" +
+		"// A is for package b\n// alone.\nfunc A() {}\n// b is for package b alone.\nfunc b() {}\n" +
+		"type (\n\t// C is exported for package x/y.\n\tC struct {\n\t\tD int // only for the library\n\t\te int // only for the library\n\t}\n)\n" +
+		"var F = 1 // by the library alone\n// G is for packages x and y only.\nconst G = 1\n// I is for metadata alone, as package x has it.\ntype I interface {\n" +
+		"\t// J is not meant for programs.\n\tJ()\n}\n"
+	require.NoError(t, os.WriteFile(filepath.Join(root, "a.go"), []byte(text), 0o600))
+	all, err := exported.Private(root)
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		".: A is for package b alone.", ".: C is exported for package x/y.", ".: G is for packages x and y only.",
+		".: J is not meant for programs.", ".: by the library alone", ".: only for the library",
+	}, all)
+}

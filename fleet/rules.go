@@ -1,0 +1,46 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kates-go/kates/internal/doors"
+	"github.com/kates-go/kates/kates"
+)
+
+// Rules returns the least roles with which a program can do in one of a fleet's clusters what it
+// needs there: see [kates.Rules]. The client is one of such a cluster. To the needs comes that of
+// the fleet itself: it reads the UID of the namespace kube-system, which tells whether a cluster is
+// still the same one.
+//
+// The needs of [Run] and [Watch] are [Watches]. Those of [RunEach] and of controllers are
+// [kates.Watches], with the queries that are for the struct: of a [HomeController] there is one
+// struct for the home cluster, and another one for the clusters. What [Targets] watch comes from
+// data: give a [kates.Query] for each kind that may come. A Lease is in the home cluster, whose
+// roles are those of kates.Rules.
+func Rules(ctx context.Context, c *kates.Client, name string, needs ...kates.Need) (*kates.Roles, error) {
+	system := &kates.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
+	return kates.Rules(ctx, c, name, append(slices.Clone(needs), kates.Uses(system, kates.CanGet))...)
+}
+
+// Watches is the need, in each cluster, of a program that watches a struct type by [Watch] or
+// [Run]. The queries are the same as there.
+func Watches[S any](queries ...kates.Query) kates.Need {
+	t := reflect.TypeFor[S]()
+	shape, err := shapeOf(t)
+	if err == nil {
+		err = shape.check(queries)
+	}
+	if err != nil {
+		return doors.Need([]kates.Need(nil), fmt.Errorf("watches of %s: %w", t, err)).(kates.Need)
+	}
+	options := make([]kates.RunOption, len(queries))
+	for i, q := range queries {
+		options[i] = q
+	}
+	return doors.Watches(shape.part, options).(kates.Need)
+}
