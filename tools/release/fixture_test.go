@@ -14,8 +14,8 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// repository is a small repository of a test: the modules lib, lib/extra, which needs lib, lib/extra/more,
-// which needs both, and lib/tools, which is not released.
+// repository is a small repository of a test: the modules lib, lib/extra, which needs lib,
+// lib/extra/more, which needs both, and lib/tools, which is not released.
 type repository struct {
 	t   *testing.T
 	dir string
@@ -74,8 +74,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// newRepository makes the repository, with one commit. The go command has a module cache of its own,
-// and git no configuration.
+// newRepository makes the repository, with one commit. The go command has a module cache of its
+// own, and git no configuration.
 func newRepository(t *testing.T) *repository {
 	t.Helper()
 	for name, value := range map[string]string{

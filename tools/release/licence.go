@@ -80,7 +80,7 @@ func (t *tree) addDependencies(ctx context.Context, all map[string]*dependency, 
 	}
 	for _, line := range strings.Split(strings.TrimSpace(listed), "\n") {
 		fields := strings.Split(line, "\t")
-		if len(fields) != 4 || t.isOwn(fields[0]) {
+		if len(fields) != 4 {
 			continue
 		}
 		name := fields[0] + " " + fields[1]

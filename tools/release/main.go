@@ -73,6 +73,9 @@ func release(ctx context.Context, out io.Writer, o options) (err error) {
 	if o.version == "" || o.out == "" {
 		return errors.New("a version and a folder have to be given (make release VERSION=v1.2.3)")
 	}
+	if err := checkForm(o.version); err != nil {
+		return err
+	}
 	if o.out, err = emptyFolder(o.out); err != nil {
 		return err
 	}

@@ -118,8 +118,8 @@ func (c *copied) addSums(m *goModule, required []module.Version) error {
 	return os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644)
 }
 
-// compareWithGit gets each module from the tags of the copy, as the go command does without a proxy,
-// and compares the checksums: a proxy that serves the tags serves what is packed here.
+// compareWithGit gets each module from the tags of the copy, as the go command does without a
+// proxy, and compares the checksums: a proxy that serves the tags serves what is packed here.
 func (c *copied) compareWithGit(ctx context.Context) error {
 	cache, err := os.MkdirTemp("", "release-cache-*")
 	if err != nil {

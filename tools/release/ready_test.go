@@ -7,7 +7,22 @@ import (
 	"time"
 )
 
-func TestAVersionIsNewAndHasTheRightForm(t *testing.T) {
+func TestAVersionHasTheRightForm(t *testing.T) {
+	for version, good := range map[string]bool{
+		"v0.1.0": true, "v1.20.3": true, "v0.2.0-rc.1": true,
+		"0.1.0": false, "next": false, "v0.1": false, "v0.1.0+x": false, "v01.0.0": false, placeholder: false,
+	} {
+		want := ""
+		if !good {
+			want = `"` + version + `" is no version to release: it has the form v1.2.3 or v1.2.3-rc.1`
+		}
+		if err := checkForm(version); good != (err == nil) || err != nil && err.Error() != want {
+			t.Errorf("%s: %v", version, err)
+		}
+	}
+}
+
+func TestAVersionIsNew(t *testing.T) {
 	r := newRepository(t)
 	for name, c := range map[string]struct {
 		version string
@@ -18,11 +33,6 @@ func TestAVersionIsNewAndHasTheRightForm(t *testing.T) {
 		"a newer one":             {"v0.1.1", []string{"v0.1.0", "extra/v0.1.0"}, nil},
 		"a release candidate":     {"v0.2.0-rc.1", []string{"v0.1.0"}, nil},
 		"after a candidate":       {"v0.2.0", []string{"v0.2.0-rc.1"}, nil},
-		"without v":               {"0.1.0", nil, []string{`"0.1.0" is no version: it has the form v1.2.3 or v1.2.3-rc.1`}},
-		"nothing like it":         {"next", nil, []string{`"next" is no version: it has the form v1.2.3 or v1.2.3-rc.1`}},
-		"two numbers":             {"v0.1", nil, []string{`"v0.1" is no version to release: it has the form v1.2.3 or v1.2.3-rc.1`}},
-		"with metadata":           {"v0.1.0+x", nil, []string{`"v0.1.0+x" is no version to release: it has the form v1.2.3 or v1.2.3-rc.1`}},
-		"a pseudo-version":        {placeholder, nil, []string{`"` + placeholder + `" is no version to release: it has the form v1.2.3 or v1.2.3-rc.1`}},
 		"the last one":            {"v0.1.0", []string{"v0.1.0"}, []string{"v0.1.0 is not newer than the last tag, v0.1.0"}},
 		"an older one":            {"v0.1.9", []string{"v0.9.0", "v0.10.0"}, []string{"v0.1.9 is not newer than the last tag, v0.10.0"}},
 		"its candidate comes now": {"v0.1.0-rc.2", []string{"v0.1.0"}, []string{"v0.1.0-rc.2 is not newer than the last tag, v0.1.0"}},

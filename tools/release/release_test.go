@@ -189,6 +189,7 @@ func TestWrongArgumentsAreErrors(t *testing.T) {
 		"a version and a folder have":             {out: full},
 		"is not empty: a release gets a folder":   {version: "v0.1.0", out: full},
 		"-try takes neither a version":            {version: "v0.1.0", try: true},
+		`"0.1.0" is no version to release`:        {version: "0.1.0", out: full},
 	} {
 		if _, err := r.release(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v in place of %q", err, want)

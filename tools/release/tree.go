@@ -206,8 +206,8 @@ func (t *tree) replaceProblems(m *goModule) (problems []string) {
 	return problems
 }
 
-// workspace makes a workspace of the released modules, in which each sees the others in the tree. It
-// returns the variable of the environment that has it, and a function that removes it.
+// workspace makes a workspace of the released modules, in which each sees the others in the tree.
+// It returns the variable of the environment that has it, and a function that removes it.
 func (t *tree) workspace(ctx context.Context) (variable string, remove func(), err error) {
 	dir, err := os.MkdirTemp("", "release-work-*")
 	if err != nil {

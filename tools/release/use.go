@@ -87,6 +87,9 @@ func use(ctx context.Context, out io.Writer, c *copied, all fs.FS) (err error) {
 		if err == nil {
 			err = c.useModule(ctx, env, m, found)
 		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", m.path, err))
 			continue

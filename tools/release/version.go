@@ -16,14 +16,18 @@ func tags(ctx context.Context, root string) ([]string, error) {
 	return strings.Fields(listed), err
 }
 
+// checkForm is an error if a text is no version that can be released.
+func checkForm(version string) error {
+	// Short forms, such as v0.1, are valid too, and so is build metadata. The go command takes
+	// neither.
+	if semver.Canonical(version) != version || module.IsPseudoVersion(version) {
+		return fmt.Errorf("%q is no version to release: it has the form v1.2.3 or v1.2.3-rc.1", version)
+	}
+	return nil
+}
+
 // checkTags says what is wrong with a version, beside the tags that there are.
 func checkTags(ctx context.Context, t *tree, version string) ([]string, error) {
-	switch {
-	case !semver.IsValid(version):
-		return []string{fmt.Sprintf("%q is no version: it has the form v1.2.3 or v1.2.3-rc.1", version)}, nil
-	case semver.Canonical(version) != version || module.IsPseudoVersion(version):
-		return []string{fmt.Sprintf("%q is no version to release: it has the form v1.2.3 or v1.2.3-rc.1", version)}, nil
-	}
 	all, err := tags(ctx, t.root)
 	if err != nil {
 		return nil, err

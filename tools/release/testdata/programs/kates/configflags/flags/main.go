@@ -5,9 +5,13 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 
 	"github.com/kates-go/kates/kates"
 	"github.com/kates-go/kates/kates/configflags"
@@ -22,13 +26,24 @@ func main() {
 		log.Fatal(err)
 	}
 	defer server.Close()
+	// The server in memory has no address. A proxy gives it one.
+	transport, err := rest.TransportFor(server.Config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	target, err := url.Parse(server.Config.Host)
+	if err != nil {
+		log.Fatal(err)
+	}
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }})
+	defer proxy.Close()
 	if err := os.Setenv("KUBECONFIG", os.DevNull); err != nil {
 		log.Fatal(err)
 	}
 	config := configflags.NewConfigFlags(true)
 	set := pflag.NewFlagSet("flags", pflag.ContinueOnError)
 	config.AddFlags(set)
-	if err := set.Parse([]string{"--server", server.Config.Host, "--namespace", "blue"}); err != nil {
+	if err := set.Parse([]string{"--server", proxy.URL, "--namespace", "blue"}); err != nil {
 		log.Fatal(err)
 	}
 	client, err := configflags.NewClientFromConfigFlags(config)

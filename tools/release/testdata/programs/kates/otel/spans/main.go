@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"strings"
 
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
@@ -18,7 +19,6 @@ import (
 // provider notes the names of spans.
 type provider struct {
 	embedded.TracerProvider
-	embedded.Tracer
 	started chan string
 }
 
@@ -30,10 +30,7 @@ type tracer struct {
 }
 
 func (t tracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
-	select {
-	case t.provider.started <- name:
-	default:
-	}
+	t.provider.started <- name
 	return noop.NewTracerProvider().Tracer("").Start(ctx, name, options...)
 }
 
@@ -43,7 +40,7 @@ func main() {
 		log.Fatal(err)
 	}
 	defer server.Close()
-	spans := provider{started: make(chan string, 1)}
+	spans := provider{started: make(chan string, 100)}
 	client, err := kates.NewClientFromRESTConfig(server.Config, kates.WithObserver(otel.Observer(otel.WithTracerProvider(spans))))
 	if err != nil {
 		log.Fatal(err)
@@ -54,6 +51,10 @@ func main() {
 	if err := client.Create(context.Background(), made, nil); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(<-spans.started)
-	// Output: x
+	for len(spans.started) > 0 {
+		if name := <-spans.started; strings.HasPrefix(name, "create") {
+			fmt.Println(name)
+		}
+	}
+	// Output: create configmaps
 }

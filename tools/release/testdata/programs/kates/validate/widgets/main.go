@@ -42,6 +42,6 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(validator.Validate(context.Background(), objects[1]))
-	// Output: x
+	fmt.Println(validator.Validate(context.Background(), objects[1]) != nil)
+	// Output: true
 }
