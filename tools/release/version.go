@@ -47,8 +47,8 @@ func checkTags(ctx context.Context, t *tree, version string) ([]string, error) {
 // newest returns the newest version of the root among tags, or "".
 func newest(tags []string, withPrereleases bool) (last string) {
 	for _, tag := range tags {
-		if semver.IsValid(tag) && (withPrereleases || semver.Prerelease(tag) == "") {
-			last = semver.Max(last, tag)
+		if semver.IsValid(tag) && (withPrereleases || semver.Prerelease(tag) == "") && semver.Compare(tag, last) > 0 {
+			last = tag
 		}
 	}
 	return last
