@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -113,10 +114,13 @@ func load(ctx context.Context, t *tree) (map[string]api, error) {
 	if err != nil {
 		return nil, err
 	}
+	var broken []error
 	all := map[string]api{}
 	for _, p := range found {
-		if len(p.Errors) > 0 {
-			return nil, p.Errors[0]
+		for _, e := range p.Errors {
+			if len(broken) < 10 {
+				broken = append(broken, e)
+			}
 		}
 		if p.Name == "main" || len(p.GoFiles) == 0 {
 			continue
@@ -130,7 +134,7 @@ func load(ctx context.Context, t *tree) (map[string]api, error) {
 		}
 		all[folder] = api{types: p.Types, experimental: isExperimental(p.GoFiles)}
 	}
-	return all, nil
+	return all, errors.Join(broken...)
 }
 
 // isExperimental says whether the documentation of a package says that it is experimental.

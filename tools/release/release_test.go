@@ -37,6 +37,15 @@ func (r *repository) read(name string) string {
 // one is compared with it.
 func TestAReleaseIsMadeTriedAndExplained(t *testing.T) {
 	r, out := newRepository(t), filepath.Join(t.TempDir(), "release")
+	licence := r.read(filepath.Join(r.dir, "LICENSE"))
+	serve(t, "example.com/dep", "v1.0.0", map[string]string{"dep.go": "package dep\n", "LICENSE": licence})
+	r.require(".", "example.com/dep", "v1.0.0")
+	r.change("uses.go", "package .", "package lib")
+	for _, module := range []string{"extra", "extra/more", "tools"} {
+		_, err := run(t.Context(), filepath.Join(r.dir, module), nil, "go", "mod", "tidy")
+		must(t, err)
+	}
+	r.commit()
 	before := r.state()
 	printed, err := r.release(options{version: "v0.1.0", out: out})
 	must(t, err)
@@ -55,10 +64,10 @@ func TestAReleaseIsMadeTriedAndExplained(t *testing.T) {
 		}
 	}
 	goMod := r.read(filepath.Join(out, "proxy", lib, "extra/more/@v/v0.1.0.mod"))
-	if strings.Contains(goMod, "replace") || !strings.Contains(goMod, lib+"/extra v0.1.0\n") || !strings.Contains(goMod, lib+" v0.1.0\n") {
+	if strings.Contains(goMod, "replace") || !strings.Contains(goMod, lib+"/extra v0.1.0\n") || !strings.Contains(goMod, lib+" v0.1.0") {
 		t.Error(goMod)
 	}
-	if lines := strings.Split(strings.TrimSpace(r.read(filepath.Join(out, "source/extra/more/go.sum"))), "\n"); len(lines) != 4 {
+	if lines := strings.Split(strings.TrimSpace(r.read(filepath.Join(out, "source/extra/more/go.sum"))), "\n"); len(lines) != 6 {
 		t.Error(lines)
 	}
 	if goMod := r.read(filepath.Join(out, "source/tools/go.mod")); !strings.Contains(goMod, "=> ../extra") || !strings.Contains(goMod, lib+"/extra v0.1.0\n") {

@@ -214,13 +214,20 @@ func (t *tree) workspace(ctx context.Context) (variable string, remove func(), e
 		return "", nil, err
 	}
 	variable = "GOWORK=" + filepath.Join(dir, "go.work")
-	init := []string{"work", "init"}
+	init, edit := []string{"work", "init"}, []string{"work", "edit"}
 	for _, m := range t.released() {
 		init = append(init, filepath.Join(t.root, m.dir))
+		for _, required := range t.own(m) { // else the go command asks for the go.mod of that version
+			if target := t.named(required.Path); target != nil {
+				edit = append(edit, "-replace="+required.String()+"="+filepath.Join(t.root, target.dir))
+			}
+		}
 	}
-	if _, err := run(ctx, dir, []string{variable}, "go", init...); err != nil {
-		os.RemoveAll(dir)
-		return "", nil, err
+	for _, args := range [][]string{init, append(edit, "-fmt")} {
+		if _, err := run(ctx, dir, []string{variable}, "go", args...); err != nil {
+			os.RemoveAll(dir)
+			return "", nil, err
+		}
 	}
 	return variable, func() { os.RemoveAll(dir) }, nil
 }
