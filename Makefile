@@ -82,7 +82,7 @@ race e2e e2e-race: export GORACE := atexit_sleep_ms=20
 test: begin-test lint unit e2e-core readme examples end-test ## what a contributor runs before a commit
 
 .PHONY: verify
-verify: begin-verify needs safe race extras model mutants e2e gateway end-verify ## the rest of what continuous integration runs, after test
+verify: begin-verify needs safe race extras model mutants e2e gateway release-try end-verify ## the rest of what continuous integration runs, after test
 
 begin-%:
 	@mkdir -p .cache && : >"$(STAGES)"
@@ -366,12 +366,28 @@ examples: ## run each example of the library's module for a few seconds
 readme: build-testgate ## compile the Go blocks of README.md and docs
 	@$(STAGE) "README blocks" "$(TESTGATE)" -name "README blocks" -- -vet=off -tags $(TAGS) -count=1 ./internal/test/readme
 
-.PHONY: build-testgate build-fuzzgate build-staticcheck build-bench build-krt
+# It works on copies: the tree stays as it is, and nothing is tagged or pushed.
+VERSION ?=
+RELEASE_DIR ?= $(CURDIR)/.cache/release/$(VERSION)
+RELEASE := $(BIN)/release
+
+.PHONY: release
+release: apiserver build-release ## check, make and try a release, and print its tags: make release VERSION=v0.1.0 (RELEASE_DIR)
+	@"$(RELEASE)" -version "$(VERSION)" -out "$(RELEASE_DIR)"
+
+.PHONY: release-try
+release-try: apiserver build-release ## make what is in the tree available as a release, get it as users do, and run their programs
+	@$(STAGE) "a release, as users get it" "$(RELEASE)" -try
+
+.PHONY: build-testgate build-fuzzgate build-staticcheck build-bench build-krt build-release
 build-testgate:
 	@$(GO) -C tools build -o "$(TESTGATE)" ./testgate
 
 build-fuzzgate:
 	@$(GO) -C tools build -o "$(FUZZGATE)" ./fuzzgate
+
+build-release:
+	@$(GO) -C tools build -o "$(RELEASE)" ./release
 
 build-bench:
 	@$(STAGE) "building bench" $(GO) -C bench build -o "$(BENCH)" .

@@ -15,7 +15,7 @@
 //	}
 //	rows := derive.Map(services, "rows", row)
 //
-// The package is EXPERIMENTAL: it is no part of the compatibility promise of a first release.
+// The package is EXPERIMENTAL: its API may change in any version (CHANGELOG.md, Compatibility).
 //
 // It knows nothing of clients and streams, does no I/O, and takes the time for [Stats] alone. Any
 // struct can be a snapshot. Below some hundred objects a plain loop is as fast and simpler.
