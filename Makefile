@@ -24,6 +24,7 @@ FUZZGATE := $(BIN)/fuzzgate
 STATICCHECK := $(BIN)/staticcheck
 TYPECHECK := $(BIN)/typecheck
 comma := ,
+space := $(subst ,, )
 
 # Modules with Go code. EXTRAS are the parts of the library that need more than the rest of it, and
 # the examples that do.
@@ -91,7 +92,7 @@ end-%:
 	@echo "=== make $* passed:" && cat "$(STAGES)" && awk '{s += $$1} END {print s, "s in all"}' "$(STAGES)"
 
 .PHONY: lint
-lint: fmt versions vet vet-darwin staticcheck ## gofmt; go vet; types for macOS; staticcheck
+lint: fmt one-version vet vet-darwin staticcheck ## gofmt; go vet; types for macOS; staticcheck
 
 .PHONY: fmt
 fmt: ## fail if a file is not formatted as gofmt does
@@ -99,9 +100,9 @@ fmt: ## fail if a file is not formatted as gofmt does
 		[ -z "$$unformatted" ] || { echo "not formatted:"; echo "$$unformatted"; exit 1; }'
 
 # Of one version of each dependency, one form is compiled and checked for all modules.
-.PHONY: versions
-versions: ## fail if two modules here need two versions of another
-	@$(STAGE) "versions" sh -c 'several=$$(sed -n "s/^\(require\)*[[:space:]]*\([^[:space:]]*\.[^[:space:]]*\) \(v[^ ]*\).*/\2 \3/p" \
+.PHONY: one-version
+one-version: ## fail if two modules here need two versions of another
+	@$(STAGE) "one version of each module" sh -c 'several=$$(sed -n "s/^\(require\)*[[:space:]]*\([^[:space:]]*\.[^[:space:]]*\) \(v[^ ]*\).*/\2 \3/p" \
 		$(MODULES:%=%/go.mod) | sort -u | cut -d" " -f1 | uniq -d); \
 		[ -z "$$several" ] || { echo "modules need several versions (go work sync makes one of them):"; echo "$$several"; exit 1; }'
 
@@ -272,6 +273,16 @@ e2e-race: apiserver browser build-testgate ## all tests on a real API server wit
 e2e-core: apiserver build-testgate ## the core of e2e, on a real API server and in memory, without the race detector
 	@$(STAGE) "core of end-to-end tests" sh -c 'cd e2e && \
 		exec "$(TESTGATE)" -name "core of end-to-end tests" -list -- $(E2E_FLAGS) -parallel $(E2E_PARALLEL) . -args -core -memory'
+
+# The versions of Kubernetes that are pinned, or some of them: make versions KUBERNETES=1.34,1.36.
+# All other targets run the newest, or what KATES_KUBERNETES says.
+KUBERNETES ?= $(subst $(space),$(comma),$(sort $(notdir $(wildcard $(APISERVER)/internal/binaries/pins/*))))
+VERSIONS := $(BIN)/versions
+
+.PHONY: versions
+versions: ## the core of e2e on each version of Kubernetes that is supported, and a table (KUBERNETES)
+	@$(GO) -C tools build -o "$(VERSIONS)" ./versions
+	@"$(VERSIONS)" "$(KUBERNETES)" $(MAKE) --no-print-directory e2e-core
 
 # bench writes RESULTS.md and its data. It needs an idle machine for an hour or two. Most
 # of the time goes to the clients that convert everything.

@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -54,7 +55,19 @@ var core = []struct{ area, test, shows string }{
 	{"protobuf", "TestATypedQueryOfABuiltInKindSpeaksProtobufAndNothingElse", "the content types of a real server"},
 	{"metadata", "TestAMetadataQueryNeverGetsMoreThanMetadataOverTheWire", "the server's conversion to metadata"},
 	{"selectors", "TestTheServerTakesExactlyTheFieldsThatAreBuiltIn", "the fields that a real server selects by"},
+	{"selectors", "TestBuiltInFieldsAreJudgedAsTheServerDoes", "the values of fields that a real server selects by"},
 	{"leases", "TestALeaderSeesAllThatTheFormerOneWroteThoughItsWatchIsLate", "the newest version that etcd tells"},
+	{"releases", "TestTheServerIsOfTheVersionThatWasChosen", "what a real server says of itself"},
+	{"releases", "TestG1G5AStreamedListIsWholeWhetherTheServerCompressesItOrNot", "the compression of a release"},
+	{"releases", "TestAServerThatCompressesAStreamedListBeginsAMemberOfGzipAfterEachFlush", "the compression of a release"},
+	{"releases", "TestG1G4SharesAreRightOnServersThatShardAndOnThoseThatDoNot", "the sharding of a release"},
+	{"releases", "TestG4VersionsOfOneResourceAreNumbersThatGrow", "the versions of a release"},
+	{"releases", "TestG1AKindThatOnlyNewerServersHaveIsAbsentOnOlderOnes", "the kinds of a release"},
+	{"releases", "TestADeprecatedKindIsWatchedAndTheWarningOfTheServerIsLoggedOnce", "the warnings of a release"},
+	{"releases", "TestAFieldThatTheServerDoesNotKnowIsAnErrorOfApplyThatNamesIt", "the schemas of a release"},
+	{"releases", "TestApplyOwnedGoesOnWhereAWriteThroughAnotherVersionLosesWhoManagesTheFields", "the managed fields of a release"},
+	{"releases", "TestErrorsOfMetadataHaveTheReasonsThatTheDocumentSays", "the errors of a release"},
+	{"releases", "TestAnAutoscalerHasAGenerationWhereTheDocumentSaysSo", "the generations of a release"},
 	{"in a pod", "TestAPodsClientUsesItsServiceAccountAndNamespace", "the tokens of a service account"},
 }
 
@@ -134,6 +147,21 @@ func TestTheCoreHasATestOfEachGuarantee(t *testing.T) {
 	}
 	for g := 1; g <= 11; g++ {
 		assert.True(t, of[fmt.Sprint("G", g)], "no test of G%d", g)
+	}
+}
+
+// The document says what each version of Kubernetes does, so each of them has to run its tests.
+func TestTheCoreHasTheTestsOfTheDocumentOfVersions(t *testing.T) {
+	text, err := os.ReadFile("../docs/versions.md")
+	require.NoError(t, err)
+	here, of := testsHere(t), map[string]bool{}
+	for _, c := range core {
+		of[c.test] = true
+	}
+	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(text), -1)
+	require.Greater(t, len(named), 10)
+	for _, test := range named {
+		assert.True(t, of[test[1]] || !slices.Contains(here, test[1]), "%s is not in the core", test[1])
 	}
 }
 

@@ -1,6 +1,8 @@
 package hostile
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/binary"
 	"encoding/json"
 	"io"
@@ -34,6 +36,7 @@ type server struct {
 	http     *httptest.Server
 	json     bool // it does not know protobuf
 	streams  bool // it streams lists (KEP-3157)
+	zips     bool // it compresses streamed lists as Kubernetes 1.37 does, for clients that ask for it
 
 	mu      sync.Mutex
 	version int
@@ -45,6 +48,7 @@ type server struct {
 	lists   int
 	watches int
 	written int // the most bytes that a lie has written
+	members int // of gzip
 }
 
 // logged is an event.
@@ -196,6 +200,7 @@ type answer struct {
 	protobuf bool
 	short    bool          // metadata alone was asked for
 	cut      chan struct{} // of a watch
+	zipped   bool          // each write is a member of gzip
 	n        int           // bytes written
 }
 
@@ -265,10 +270,15 @@ func encode(o runtime.Object, proto bool) []byte {
 // watch answers with the truth, from a version on.
 func (a *answer) watch() {
 	since, _ := strconv.Atoi(a.r.URL.Query().Get("resourceVersion"))
-	if a.r.URL.Query().Get("sendInitialEvents") == "true" {
-		since = a.initial()
+	streamed := a.r.URL.Query().Get("sendInitialEvents") == "true"
+	if a.zips && streamed && a.r.Header.Get("Accept-Encoding") == "gzip" {
+		a.w.Header().Set("Content-Encoding", "gzip")
+		a.zipped = true
 	}
 	a.start()
+	if streamed {
+		since = a.initial()
+	}
 	for {
 		a.mu.Lock()
 		events, changed := slices.Clone(a.log), a.changed
@@ -358,6 +368,10 @@ func (a *answer) frame(length int, body []byte) {
 
 // write sends bytes. It reports whether the client still takes them.
 func (a *answer) write(parts ...[]byte) bool {
+	if a.zipped {
+		parts = [][]byte{member(parts)}
+		a.count(&a.members, true)
+	}
 	for _, p := range parts {
 		n, err := a.w.Write(p)
 		if a.n += n; err != nil {
@@ -365,6 +379,19 @@ func (a *answer) write(parts ...[]byte) bool {
 		}
 	}
 	return http.NewResponseController(a.w).Flush() == nil
+}
+
+// member compresses bytes as Kubernetes 1.37 does before it flushes: it ends a block, then the
+// member. So a client can read all of them before the next member begins.
+func member(parts [][]byte) []byte {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	for _, p := range parts {
+		_, _ = z.Write(p)
+	}
+	_ = z.Flush()
+	_ = z.Close()
+	return out.Bytes()
 }
 
 // endless sends a byte again and again until the client has gone.

@@ -53,7 +53,7 @@ func TestEveryLinkOfTheDocumentsLeadsSomewhere(t *testing.T) {
 var (
 	namedTest = regexp.MustCompile("`(Test[A-Z]\\w*)(?:/(\\w+))?`")
 	testFunc  = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	row       = regexp.MustCompile(`(?m)^\| ([NSKFRL]\d+) \|`)
+	row       = regexp.MustCompile(`(?m)^\| ([A-Z]\d+) \|`)
 )
 
 // TestEveryTestThatADocumentNamesExists, and a scenario of a suite, too.
@@ -90,13 +90,18 @@ func TestEveryTestThatADocumentNamesExists(t *testing.T) {
 	require.Greater(t, found, 60)
 }
 
-// TestEachFailureHasItsRowOfTests: the document has tables for readers, and one of tests.
-func TestEachFailureHasItsRowOfTests(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join(root, "docs", "failures.md"))
-	require.NoError(t, err)
-	failures, tests, _ := strings.Cut(string(content), "\n## Tests\n")
-	require.NotEmpty(t, row.FindAllString(failures, -1))
-	require.Equal(t, row.FindAllString(failures, -1), row.FindAllString(tests, -1))
+// TestEachRowForReadersHasItsRowOfTests: a document has tables for readers, and one of tests.
+func TestEachRowForReadersHasItsRowOfTests(t *testing.T) {
+	for _, name := range []string{"failures.md", "versions.md"} {
+		content, err := os.ReadFile(filepath.Join(root, "docs", name))
+		require.NoError(t, err)
+		forReaders, tests, _ := strings.Cut(string(content), "\n## Tests\n")
+		require.NotEmpty(t, row.FindAllString(forReaders, -1), name)
+		require.ElementsMatch(t, row.FindAllString(forReaders, -1), row.FindAllString(tests, -1), name)
+		for line := range strings.Lines(tests) {
+			require.True(t, !row.MatchString(line) || namedTest.MatchString(line), "%s: no test in %s", name, line)
+		}
+	}
 }
 
 // markdown turns ticks into backticks, which Go's raw strings cannot hold.

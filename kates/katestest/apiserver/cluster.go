@@ -36,7 +36,8 @@ type Cluster struct {
 	// Config is for a user with all rights, without a client-side rate limit. Copy it before
 	// changing it.
 	Config *rest.Config
-	// Version is the API server's version, such as v1.36.3.
+	// Version is the API server's version, such as v1.36.3. It is what the server says
+	// of itself, too.
 	Version string
 
 	plane *envtest.ControlPlane
@@ -70,7 +71,11 @@ func Start(ctx context.Context, options ...Option) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start a test cluster: %w", err)
 	}
-	set, err := binaries.Ensure(ctx, os.Stderr)
+	version, err := s.version()
+	if err != nil {
+		return nil, fmt.Errorf("start a test cluster: %w", err)
+	}
+	set, err := binaries.Ensure(ctx, version, os.Stderr)
 	if err != nil {
 		return nil, fmt.Errorf("start a test cluster: %w", err)
 	}

@@ -14,6 +14,11 @@
 //
 //	go run github.com/kates-go/kates/kates/katestest/apiserver/cmd/apiserver
 //
+// They are of one of several versions of Kubernetes ([Versions]). $KATES_KUBERNETES chooses for all
+// tests, such as KATES_KUBERNETES=1.35, so that a pipeline can run them on each; [WithKubernetes]
+// chooses for one cluster. By default they are of the newest. An unknown version is an error that
+// says which there are. The command above takes versions as arguments.
+//
 // A start takes seconds, so most packages use one cluster for all tests, and a namespace for each
 // ([Share], [Cluster.Namespace]). [Start] is for programs that are not tests.
 //

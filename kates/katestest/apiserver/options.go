@@ -1,9 +1,12 @@
 package apiserver
 
 import (
+	"fmt"
 	"net/http"
 
 	"k8s.io/client-go/transport"
+
+	"github.com/kates-go/kates/kates/katestest/apiserver/internal/binaries"
 )
 
 // Option says how a cluster is to be. Options add up: each may be given several times, in any
@@ -12,9 +15,39 @@ type Option func(*settings)
 
 // settings is what all options of a cluster say.
 type settings struct {
+	versions    []string
 	flags       []string
 	definitions []string
 	wrap        transport.WrapperFunc
+}
+
+// Versions returns the versions of Kubernetes that a cluster can be of, such as "1.36", the oldest
+// first. The release of each is pinned: [Cluster.Version] says which it is.
+func Versions() []string { return binaries.Versions() }
+
+// WithKubernetes has the cluster be of a version of Kubernetes, one of [Versions], whatever
+// $KATES_KUBERNETES says. Its kube-apiserver and etcd are built when a machine needs them for the
+// first time. Any other version is an error that says which there are, and so are two different
+// ones. "" is as if the option was not given.
+func WithKubernetes(version string) Option {
+	return func(s *settings) {
+		if version != "" {
+			s.versions = append(s.versions, version)
+		}
+	}
+}
+
+// version is what WithKubernetes says, "" if it says nothing.
+func (s settings) version() (string, error) {
+	for _, v := range s.versions {
+		if v != s.versions[0] {
+			return "", fmt.Errorf("a cluster is of one version: WithKubernetes says %s and %s", s.versions[0], v)
+		}
+	}
+	if s.versions == nil {
+		return "", nil
+	}
+	return s.versions[0], nil
 }
 
 // WithFlags gives the API server flags, such as "watch-cache=false", in addition to those that it

@@ -10,6 +10,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
+func TestAnUnknownVersionIsAnErrorOfStartThatSaysWhichThereAre(t *testing.T) {
+	_, err := Start(t.Context(), WithKubernetes("1.2"))
+	require.ErrorContains(t, err, `there is no Kubernetes "1.2"`)
+	for _, version := range Versions() {
+		require.ErrorContains(t, err, version)
+	}
+	t.Setenv("KATES_KUBERNETES", "1.3")
+	_, err = Start(t.Context(), WithKubernetes(""))
+	require.ErrorContains(t, err, `KATES_KUBERNETES: there is no Kubernetes "1.3"`)
+	_, err = Start(t.Context(), WithKubernetes("1.2"))
+	require.ErrorContains(t, err, `there is no Kubernetes "1.2"`, "the option decides")
+}
+
+func TestTwoVersionsOfOneClusterAreAnError(t *testing.T) {
+	_, err := Start(t.Context(), WithKubernetes("1.35"), WithKubernetes("1.36"))
+	require.ErrorContains(t, err, "1.35 and 1.36")
+	var s settings
+	WithKubernetes("1.35")(&s)
+	WithKubernetes("")(&s)
+	WithKubernetes("1.35")(&s)
+	version, err := s.version()
+	require.NoError(t, err)
+	require.Equal(t, "1.35", version)
+}
+
 func TestFlagsReplaceWhatThereIsAndAddUp(t *testing.T) {
 	var s settings
 	WithFlags("watch-cache=false", "--feature-gates=A=true")(&s)

@@ -10,7 +10,8 @@ import (
 )
 
 // builtIn has the fields by which kube-apiserver selects the objects of each resource, and their
-// values. A resource or version that is not here is left to the server. Some of the server's
+// values, in any supported version: a server refuses what it does not know yet, and kates asks it. A
+// resource or version that is not here is left to the server. Some of the server's
 // strategies compute fields that its API refuses (a ReplicaSet's status.replicas, the name of a
 // PersistentVolume): these are not selectable.
 var builtIn = map[schema.GroupVersionResource]Fields{
@@ -41,8 +42,10 @@ var builtIn = map[schema.GroupVersionResource]Fields{
 	in("batch", "v1", "jobs"): {"status.successful": count("status.succeeded")},
 
 	in("certificates.k8s.io", "v1", "certificatesigningrequests"):   signer,
+	in("certificates.k8s.io", "v1", "clustertrustbundles"):          signer,
 	in("certificates.k8s.io", "v1alpha1", "clustertrustbundles"):    signer,
 	in("certificates.k8s.io", "v1beta1", "clustertrustbundles"):     signer,
+	in("certificates.k8s.io", "v1", "podcertificaterequests"):       podCertificates,
 	in("certificates.k8s.io", "v1alpha1", "podcertificaterequests"): podCertificates,
 	in("certificates.k8s.io", "v1beta1", "podcertificaterequests"):  podCertificates,
 
@@ -58,7 +61,11 @@ var (
 		"spec.podName":    text("spec.podName"),
 		"spec.nodeName":   text("spec.nodeName"),
 	}
-	slicesOfDevices = Fields{"spec.nodeName": text("spec.nodeName"), "spec.driver": text("spec.driver")}
+	slicesOfDevices = Fields{
+		"spec.nodeName":  text("spec.nodeName"),
+		"spec.driver":    text("spec.driver"),
+		"spec.pool.name": text("spec.pool.name"), // since 1.37
+	}
 )
 
 // events returns the fields of events, which are one resource with other names in each of its two

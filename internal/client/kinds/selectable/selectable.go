@@ -36,7 +36,8 @@ type value struct {
 	form  func(o runtime.Object, paths []string) (map[string]any, error) // of a typed object; nil: sparse
 }
 
-// BuiltIn returns the fields of a resource of kube-apiserver 1.36, nil for other resources.
+// BuiltIn returns the fields of a resource of kube-apiserver 1.34 to 1.37, nil for other resources.
+// An older one refuses those that a newer one has.
 func BuiltIn(r schema.GroupVersionResource) Fields { return builtIn[r] }
 
 // Unsupported returns an error if the objects of a built-in resource cannot be selected by a

@@ -60,7 +60,7 @@ var (
 		"spec.serviceAccountName": "", "spec.hostNetwork": "false", "status.phase": "", "status.podIP": "", "status.podIPs": "",
 		"status.nominatedNodeName": "",
 	}
-	noDevices = map[string]string{"spec.nodeName": "", "spec.driver": ""}
+	noDevices = map[string]string{"spec.nodeName": "", "spec.driver": "", "spec.pool.name": ""}
 	noRequest = map[string]string{"spec.signerName": "", "spec.podName": "", "spec.nodeName": ""}
 )
 
@@ -121,8 +121,10 @@ var cases = []struct {
 		`{"status":{"succeeded":3}}`: {"status.successful": "3"},
 	}},
 	{in("certificates.k8s.io", "v1", "certificatesigningrequests"), map[string]string{"spec.signerName": ""}, signed},
+	{in("certificates.k8s.io", "v1", "clustertrustbundles"), map[string]string{"spec.signerName": ""}, signed},
 	{in("certificates.k8s.io", "v1alpha1", "clustertrustbundles"), map[string]string{"spec.signerName": ""}, signed},
 	{in("certificates.k8s.io", "v1beta1", "clustertrustbundles"), map[string]string{"spec.signerName": ""}, signed},
+	{in("certificates.k8s.io", "v1", "podcertificaterequests"), noRequest, requested},
 	{in("certificates.k8s.io", "v1alpha1", "podcertificaterequests"), noRequest, requested},
 	{in("certificates.k8s.io", "v1beta1", "podcertificaterequests"), noRequest, requested},
 	{in("resource.k8s.io", "v1", "resourceslices"), noDevices, devices},
@@ -135,7 +137,9 @@ var (
 	requested = map[string]map[string]string{`{"spec":{"signerName":"s","podName":"p","nodeName":"n"}}`: {
 		"spec.signerName": "s", "spec.podName": "p", "spec.nodeName": "n",
 	}}
-	devices = map[string]map[string]string{`{"spec":{"nodeName":"n","driver":"d"}}`: {"spec.nodeName": "n", "spec.driver": "d"}}
+	devices = map[string]map[string]string{`{"spec":{"nodeName":"n","driver":"d","pool":{"name":"p"}}}`: {
+		"spec.nodeName": "n", "spec.driver": "d", "spec.pool.name": "p",
+	}}
 )
 
 func TestEachBuiltInFieldHasTheServersValueAndDefault(t *testing.T) {

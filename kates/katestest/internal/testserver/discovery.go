@@ -21,7 +21,7 @@ func (s *Server) discover(w http.ResponseWriter, r *http.Request) {
 	aggregated := strings.Contains(r.Header.Get("Accept"), "as=APIGroupDiscoveryList") && strings.Contains(r.Header.Get("Accept"), "v=v2")
 	switch p := strings.Trim(r.URL.Path, "/"); {
 	case p == "version":
-		plain(w, apiversion.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3", Platform: "linux/amd64"})
+		plain(w, apiversion.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2", Platform: "linux/amd64"})
 	case p == "healthz", p == "livez", p == "readyz":
 		_, _ = w.Write([]byte("ok"))
 	case p == "openapi/v3":

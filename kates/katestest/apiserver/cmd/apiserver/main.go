@@ -3,6 +3,10 @@
 // ahead of them, where a step of a pipeline or the time-out of `go test` asks for that:
 //
 //	go run github.com/kates-go/kates/kates/katestest/apiserver/cmd/apiserver
+//
+// Arguments are versions of Kubernetes, such as 1.35: it builds each of them, one after the other,
+// and prints a folder for each. Without arguments it builds the version that $KATES_KUBERNETES
+// names, else the newest.
 package main
 
 import (
@@ -18,10 +22,16 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	set, err := binaries.Ensure(ctx, os.Stderr)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "apiserver:", err)
-		os.Exit(1)
+	versions := os.Args[1:]
+	if len(versions) == 0 {
+		versions = []string{""}
 	}
-	fmt.Println(set.Dir)
+	for _, version := range versions {
+		set, err := binaries.Ensure(ctx, version, os.Stderr)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "apiserver:", err)
+			os.Exit(1)
+		}
+		fmt.Println(set.Dir)
+	}
 }

@@ -25,24 +25,29 @@ type Set struct {
 	APIServerVersion, EtcdVersion string
 }
 
-// Ensure returns the binaries for the versions that pins/go.mod.txt has. If they are not in the
-// cache it builds them, once, which takes minutes. While it builds or waits, it writes progress
-// and the compiler's messages to progress; otherwise it writes nothing.
+// Ensure returns the binaries of a version of Kubernetes, one of [Versions]. "" is the version that
+// $KATES_KUBERNETES names, else the newest. Any other is an error that says which there are. If the
+// binaries are not in the cache, Ensure builds them, once, which takes minutes. While it builds or
+// waits, it writes progress and the compiler's messages to progress; otherwise it writes nothing.
 //
 // The cache is $KATES_CACHE, else $XDG_CACHE_HOME/kates, else ~/.cache/kates. Several processes
 // may call Ensure at once: one builds, the others wait for it and say for which process.
 // Cancelling ctx ends the build, or the wait, and leaves no half-built entry behind. Ensure needs
 // the go command, and no C compiler. A first build needs the module proxy or a filled module cache.
-func Ensure(ctx context.Context, progress io.Writer) (Set, error) {
+func Ensure(ctx context.Context, version string, progress io.Writer) (Set, error) {
+	p, err := choose(version)
+	if err != nil {
+		return Set{}, err
+	}
 	cache, err := cacheDir()
 	if err != nil {
 		return Set{}, err
 	}
-	source, err := unpack(cache)
+	source, err := p.unpack(cache)
 	if err != nil {
 		return Set{}, err
 	}
-	r, err := readRecipe(ctx, source)
+	r, err := readRecipe(ctx, p, source)
 	if err != nil {
 		return Set{}, err
 	}

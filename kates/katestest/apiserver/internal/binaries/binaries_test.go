@@ -113,7 +113,7 @@ func TestABuildNeedsNoCCompiler(t *testing.T) {
 func TestWithoutTheGoCommandTheErrorSaysWhatToDo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("KATES_CACHE", t.TempDir())
-	_, err := Ensure(t.Context(), io.Discard)
+	_, err := Ensure(t.Context(), "", io.Discard)
 	require.ErrorIs(t, err, exec.ErrNotFound)
 	require.ErrorContains(t, err, "put the folder of the go command into PATH")
 }

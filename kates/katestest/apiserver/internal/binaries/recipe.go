@@ -34,11 +34,11 @@ type target struct {
 // it reports v0.0.0.
 const versionVar = "k8s.io/component-base/version"
 
-// readRecipe reads what the module in the folder source pins.
-func readRecipe(ctx context.Context, source string) (recipe, error) {
+// readRecipe reads what p pins. The folder source has it as a module.
+func readRecipe(ctx context.Context, p pin, source string) (recipe, error) {
 	r := recipe{
 		source:    source,
-		digest:    digest(goMod, goSum),
+		digest:    p.digest(),
 		apiServer: target{pkg: "k8s.io/kubernetes/cmd/kube-apiserver", builtAs: "kube-apiserver", name: nameAPIServer},
 		etcd:      target{pkg: "go.etcd.io/etcd/server/v3", builtAs: "server", name: nameEtcd},
 	}

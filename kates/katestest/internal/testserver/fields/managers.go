@@ -39,8 +39,8 @@ func NewManagers(scheme *runtime.Scheme) *Managers {
 }
 
 // Update notes who manages the fields of an object that a request has made of another one. Live is
-// nil for a new object. The result has other managedFields than the object that is given, and none
-// if those that there are do not fit its schema.
+// nil for a new object. The result has other managedFields than the object that is given, and those of
+// the live object if they do not fit its schema.
 func (m *Managers) Update(k *kinds.Kind, subresource string, live, now map[string]any, manager string) (map[string]any, error) {
 	f, err := m.of(k, subresource)
 	if err != nil {
@@ -49,7 +49,7 @@ func (m *Managers) Update(k *kinds.Kind, subresource string, live, now map[strin
 	is := &unstructured.Unstructured{Object: now}
 	o, err := f.Update(m.liveOf(k, live), is, manager)
 	if err != nil {
-		is.SetManagedFields(nil) // as a server of Kubernetes 1.36 does
+		is.SetManagedFields((&unstructured.Unstructured{Object: live}).GetManagedFields()) // since Kubernetes 1.37
 		return is.Object, nil
 	}
 	return o.(*unstructured.Unstructured).Object, nil

@@ -21,6 +21,9 @@ const mostOperations = 10000
 
 // Patch applies a patch to the content of an object. The errors are those of the API server.
 func Patch(scheme *runtime.Scheme, k *kinds.Kind, how types.PatchType, content map[string]any, body []byte) (map[string]any, error) {
+	if !json.Valid(body) {
+		return nil, apierrors.NewBadRequest("invalid JSON patch")
+	}
 	switch how {
 	case types.JSONPatchType:
 		return throughJSON(content, func(old []byte) ([]byte, error) { return patchJSON(old, body) })

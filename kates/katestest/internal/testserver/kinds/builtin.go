@@ -98,7 +98,7 @@ var inAll = map[string]bool{
 // withGeneration are the built-in kinds whose objects have a generation.
 var withGeneration = map[string]bool{
 	"CronJob.batch": true, "CustomResourceDefinition.apiextensions.k8s.io": true, "DaemonSet.apps": true, "Deployment.apps": true, "EndpointSlice.discovery.k8s.io": true,
-	"FlowSchema.flowcontrol.apiserver.k8s.io": true, "IngressClass.networking.k8s.io": true, "Ingress.networking.k8s.io": true, "Job.batch": true,
+	"FlowSchema.flowcontrol.apiserver.k8s.io": true, "HorizontalPodAutoscaler.autoscaling": true, "IngressClass.networking.k8s.io": true, "Ingress.networking.k8s.io": true, "Job.batch": true,
 	"MutatingWebhookConfiguration.admissionregistration.k8s.io": true, "NetworkPolicy.networking.k8s.io": true, "Pod": true, "PodTemplate": true,
 	"PodDisruptionBudget.policy": true, "PriorityClass.scheduling.k8s.io": true, "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io": true,
 	"ReplicaSet.apps": true, "ReplicationController": true, "StatefulSet.apps": true, "ValidatingAdmissionPolicy.admissionregistration.k8s.io": true,
@@ -110,9 +110,6 @@ var byPut = []string{
 	"ClusterRole.rbac.authorization.k8s.io", "ClusterRoleBinding.rbac.authorization.k8s.io", "Endpoints", "Event", "Event.events.k8s.io",
 	"Lease.coordination.k8s.io", "LimitRange", "Role.rbac.authorization.k8s.io", "RoleBinding.rbac.authorization.k8s.io", "Service",
 }
-
-// metadataAgain are the kinds whose check of an update is the check of a new object, and more.
-var metadataAgain = []string{"ConfigMap", "Endpoints", "Ingress.networking.k8s.io", "Namespace", "Pod", "Secret", "Service", "ServiceAccount"}
 
 // fieldsOf are the fields that built-in kinds can be selected by.
 var fieldsOf = map[string][]string{
@@ -169,7 +166,6 @@ func rulesOf(gk schema.GroupKind) Rules {
 	case "ConfigMap", "Secret":
 		r.Immutable = []string{"data", "binaryData"}
 	}
-	r.MetadataAgain = slices.Contains(metadataAgain, name)
 	if name == "Secret" {
 		r.Fixed = []string{"type"}
 	}

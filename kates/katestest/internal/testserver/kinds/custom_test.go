@@ -105,7 +105,7 @@ func TestWhatASchemaForbidsIsSaid(t *testing.T) {
 		"name: a, color: green, ruled: []":                                                       "some validation rules were not checked because the object was invalid",
 		"name: a, ruled: [{x: z}], metadata: {anything: 1}, status: {more: 1}, few: [], map: []": "",
 	} {
-		errs := k.Custom.Validate(parsed(t, "{metadata: {x: 1}, spec: {"+sent+"}}"))
+		errs := k.Custom.Validate(parsed(t, "{metadata: {x: 1}, spec: {"+sent+"}}"), nil)
 		if want == "" {
 			assert.Empty(t, errs, sent)
 			continue
@@ -113,7 +113,7 @@ func TestWhatASchemaForbidsIsSaid(t *testing.T) {
 		require.NotEmpty(t, errs, sent)
 		assert.ErrorContains(t, errs.ToAggregate(), want, sent)
 	}
-	assert.Empty(t, Free(k.GroupVersionKind, "gadgets", true, nil).Custom.Validate(map[string]any{"x": 1}))
+	assert.Empty(t, Free(k.GroupVersionKind, "gadgets", true, nil).Custom.Validate(map[string]any{"x": 1}, nil))
 }
 
 func TestACustomObjectIsShownInTheVersionThatIsAsked(t *testing.T) {

@@ -74,9 +74,6 @@ type Rules struct {
 	// Fields are the fields that lists and watches can be selected by, as paths in the content,
 	// beside metadata.name and metadata.namespace.
 	Fields []string
-	// MetadataAgain: the server checks the metadata of an update once more, with the content, and
-	// reports it once more.
-	MetadataAgain bool
 	// Fixed are the paths of fields that never change.
 	Fixed []string
 	// Immutable: its data never changes once the field immutable is true.

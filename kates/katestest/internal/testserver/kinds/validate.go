@@ -15,8 +15,9 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// Validate says what is wrong with the content of a custom object, beside its metadata.
-func (c *Custom) Validate(content map[string]any) field.ErrorList {
+// Validate says what is wrong with the content of a custom object, beside its metadata. The rules
+// of the schema are not checked if something is wrong with either.
+func (c *Custom) Validate(content map[string]any, metadata field.ErrorList) field.ErrorList {
 	if c.Schema == nil {
 		return nil
 	}
@@ -30,7 +31,7 @@ func (c *Custom) Validate(content map[string]any) field.ErrorList {
 	}
 	all = append(all, c.scaleErrors(body)...)
 	all = append(all, listErrors(body, schema, nil)...)
-	if slices.ContainsFunc(all, blocks) && hasRules(schema) {
+	if (slices.ContainsFunc(all, blocks) || slices.ContainsFunc(metadata, blocks)) && hasRules(schema) {
 		all = append(all, field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
 	}
 	return all

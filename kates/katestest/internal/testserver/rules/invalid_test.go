@@ -21,7 +21,7 @@ func TestWhatIsWrongWithANewObjectIsSaid(t *testing.T) {
 		{"ClusterRole.rbac.authorization.k8s.io", "{metadata: {name: 'a/b'}}", `metadata.name: Invalid value: "a/b": may not contain '/'`},
 		{"ConfigMap", "{metadata: {labels: {'-': x}}}", "metadata.labels: Invalid value"},
 		{"ConfigMap", "{metadata: {finalizers: [mine]}}", "name is neither a standard finalizer name nor is it fully qualified"},
-		{"ConfigMap", owners("{apiVersion: '', kind: '', name: o, uid: u}"), `[metadata.ownerReferences.apiVersion: Invalid value: "": version must not be empty, metadata.ownerReferences.kind: Invalid value: "": must not be empty]`},
+		{"ConfigMap", owners("{apiVersion: '', kind: '', name: o, uid: u}"), `[metadata.ownerReferences[0].apiVersion: Required value: must not be empty, metadata.ownerReferences[0].kind: Required value: must not be empty]`},
 		{"ConfigMap", owners("{apiVersion: v1, kind: Event, name: o, uid: u}"), "/v1, Kind=Event is disallowed from being an owner"},
 		{"ConfigMap", owners(strings.ReplaceAll(controls, "%", "a"), strings.ReplaceAll(controls, "%", "b")),
 			`Only one reference can have Controller set to true. Found "true" in references for ConfigMap/a and ConfigMap/b`},

@@ -2,87 +2,39 @@ package rules
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kates-go/kates/kates/katestest/internal/testserver/kinds"
 )
 
-// metadataValid says what is wrong with the metadata of an object. apimachinery checks it, but for
-// the owners: a server of Kubernetes 1.36 reports those in another way than apimachinery 0.37.
+// metadataValid says what is wrong with the metadata of an object.
 func metadataValid(k *kinds.Kind, o *unstructured.Unstructured) field.ErrorList {
 	path := field.NewPath("metadata")
-	errs := validation.ValidateObjectMetaAccessor(unowned(o), k.Namespaced, k.Rules.Name, path)
-	errs = append(errs, ownersValid(o.GetOwnerReferences(), path.Child("ownerReferences"))...)
+	errs := validation.ValidateObjectMetaAccessor(o, k.Namespaced, k.Rules.Name, path)
 	return append(errs, finalizersValid(k, o.GetFinalizers(), path.Child("finalizers"))...)
 }
 
-// metadataUpdated says what is wrong with the metadata after an update. A real server checks some
-// of it several times, and reports it as often: for all kinds together, and by the rules of the
-// kind.
-func metadataUpdated(k *kinds.Kind, by string, is, was *unstructured.Unstructured) field.ErrorList {
-	errs := append(metadataValid(k, is), metadataKept(is, was)...)
-	errs = append(errs, metadataKept(is, was)...)
-	if by == "" && k.Rules.MetadataAgain {
-		errs = append(errs, metadataValid(k, is)...)
+// metadataUpdated says what is wrong with the metadata after an update. Of a custom kind a real
+// server checks some of it several times, and reports it as often.
+func metadataUpdated(k *kinds.Kind, is, was *unstructured.Unstructured) field.ErrorList {
+	kept := validation.ValidateObjectMetaAccessorUpdate(is, was, field.NewPath("metadata"))
+	errs := append(metadataValid(k, is), kept...)
+	if k.Custom != nil {
+		return append(errs, kept...)
 	}
-	return errs
-}
-
-// metadataKept says what of the metadata may not change as it does.
-func metadataKept(is, was *unstructured.Unstructured) field.ErrorList {
-	path := field.NewPath("metadata")
-	errs := validation.ValidateObjectMetaAccessorUpdate(unowned(is), was, path)
-	return append(errs, ownersValid(is.GetOwnerReferences(), path.Child("ownerReferences"))...)
-}
-
-func unowned(o *unstructured.Unstructured) *unstructured.Unstructured {
-	c := maps.Clone(o.Object)
-	meta, _ := c["metadata"].(map[string]any)
-	meta = maps.Clone(meta)
-	delete(meta, "ownerReferences")
-	c["metadata"] = meta
-	return object(c)
-}
-
-func ownersValid(owners []metav1.OwnerReference, path *field.Path) (errs field.ErrorList) {
-	controller := ""
-	for _, r := range owners {
-		version, err := schema.ParseGroupVersion(r.APIVersion)
-		if err != nil || version.Version == "" {
-			errs = append(errs, field.Invalid(path.Child("apiVersion"), r.APIVersion, "version must not be empty"))
-		}
-		for _, f := range [][2]string{{"kind", r.Kind}, {"name", r.Name}, {"uid", string(r.UID)}} {
-			if f[1] == "" {
-				errs = append(errs, field.Invalid(path.Child(f[0]), f[1], "must not be empty"))
-			}
-		}
-		kind := version.WithKind(r.Kind)
-		if _, banned := validation.BannedOwners[kind]; banned {
-			errs = append(errs, field.Invalid(path, r, fmt.Sprintf("%s is disallowed from being an owner", kind)))
-		}
-	}
-	for _, r := range owners {
-		if r.Controller == nil || !*r.Controller {
-			continue
-		}
-		name := r.Kind + "/" + r.Name
-		if controller != "" {
-			const says = "Only one reference can have Controller set to true. Found \"true\" in references for %v and %v"
-			errs = append(errs, field.Invalid(path, owners, fmt.Sprintf(says, controller, name)))
-			continue
-		}
-		controller = name
-	}
-	return errs
+	said := map[string]bool{}
+	return slices.DeleteFunc(errs, func(err *field.Error) bool {
+		again := said[err.Error()]
+		said[err.Error()] = true
+		return again
+	})
 }
 
 // known are the finalizers without a domain that a server takes.

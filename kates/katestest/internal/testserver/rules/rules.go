@@ -87,10 +87,11 @@ func start(k *kinds.Kind, c Content) {
 
 // Valid says what is wrong with an object.
 func Valid(k *kinds.Kind, c Content) error {
-	errs := slices.Concat(metadataValid(k, object(c)), dataValid(k, c), definitionValid(k, nil, c))
+	metadata := metadataValid(k, object(c))
+	errs := slices.Concat(metadata, dataValid(k, c), definitionValid(k, nil, c))
 	errs = append(errs, selects(k, c)...)
 	if k.Custom != nil {
-		errs = append(errs, k.Custom.Validate(c)...)
+		errs = append(errs, k.Custom.Validate(c, metadata)...)
 	}
 	return Invalid(k, object(c).GetName(), errs)
 }
@@ -137,12 +138,13 @@ func Update(k *kinds.Kind, by string, old, next Content) error {
 			addStored(next)
 		}
 	}
-	errs := slices.Concat(metadataUpdated(k, by, is, was), definitionValid(k, old, next), immutable(k, old, next), dataValid(k, next), phaseValid(k, by, is))
+	metadata := metadataUpdated(k, is, was)
+	errs := slices.Concat(metadata, definitionValid(k, old, next), immutable(k, old, next), dataValid(k, next), phaseValid(k, by, is))
 	if by == "" {
 		errs = slices.Concat(errs, fixed(k, old, next), selects(k, next))
 	}
 	if k.Custom != nil {
-		errs = append(errs, k.Custom.Validate(next)...)
+		errs = append(errs, k.Custom.Validate(next, metadata)...)
 	}
 	if err := Invalid(k, is.GetName(), errs); err != nil {
 		return err
