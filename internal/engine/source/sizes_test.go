@@ -72,4 +72,3 @@ func TestOnePageAheadHasTheSizeOfThoseThatCame(t *testing.T) {
 		assert.Equal(t, []int64{500, 3100, 3100}, limits(t, chain(3, page), 0))
 	})
 }
-
