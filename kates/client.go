@@ -207,7 +207,7 @@ func (c *Client) DynamicInterface() dynamic.Interface { return c.core.Dynamic }
 
 // Sync returns when every watch of the client is as new as the server was at the call. A new
 // leader needs this before it acts. Sync lists each watched query once. Of a query with more
-// objects than a page ([Tuning].PageSize) it lists one, and reads a watch for a second or two
+// objects than a first page ([Tuning].PageSize) it lists one, and reads a watch for a second or two
 // where nothing happens, unless the server does not send bookmarks.
 func (c *Client) Sync(ctx context.Context) error { return c.core.Streams.Sync(ctx) }
 

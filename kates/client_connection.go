@@ -71,6 +71,9 @@ func (c *Client) ClusterUID(ctx context.Context) (types.UID, error) {
 func (s *settings) bounds() connection.Bounds {
 	object := cmp.Or(s.maxObjectBytes, defaultMaxObjectBytes)
 	items := max(s.streams.PageSize, core.PageSize)
+	if s.streams.PageSize == 0 {
+		items = core.PageMost
+	}
 	return connection.Bounds{Object: object, List: object * min(items, math.MaxInt64/object-1), General: max(object/4, 1<<20)}
 }
 

@@ -29,7 +29,8 @@ type Tuning struct {
 	Lists ListMode
 	// PageSize is the number of objects in a page, of lists that come in pages. By default the
 	// first page of a list has 500, and the others about 4 MiB, by the size of the objects that
-	// have come: at least 50 objects, and at most ten times as many as have come.
+	// have come: 50 to 5,000 objects. A list that comes slowly keeps to pages of 500, and so does
+	// the list after one that has failed.
 	PageSize int64
 	// MaxObjectBytes bounds the memory that one object may take while it is read: an object of a
 	// list, or an event of a watch, as it comes over the wire, and decompressed. A larger one is
@@ -39,8 +40,9 @@ type Tuning struct {
 	// together may have a quarter of MaxObjectBytes, but at least 1 MiB. Of that, discovery may
 	// have one group or version for each KiB, and one resource for each 128 bytes. The server's
 	// version may have a quarter of MaxObjectBytes, and so may each OpenAPI document. A page of a
-	// list may have as many bytes as PageSize objects, or 500 if those are more. All objects that
-	// are held whole because they are [Invalid] may have MaxObjectBytes together. Default: 64 MiB.
+	// list may have as many bytes as PageSize objects (500 at least, 5,000 by default). All objects
+	// that are held whole because they are [Invalid] may have MaxObjectBytes together. Default: 64
+	// MiB.
 	MaxObjectBytes int64
 	// CompressedLists lets the server compress large answers, above all lists, as it does for
 	// client-go's clients that do not stream their lists. An answer has a few times fewer bytes. A

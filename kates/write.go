@@ -166,7 +166,9 @@ func Modify[T any](ctx context.Context, c *Client, resource any, change func(*T)
 // ModifyStatus sends only the status. It is an error if change alters anything else, since the
 // server would ignore it; then nothing is sent. The only writer of a status may assign the whole
 // status: now.Status = status. Then the fields that status lacks are removed, except those that T
-// does not know. Several writers assign the fields that each of them owns.
+// does not know. So the status must not be of a copy that holds only some fields ([Keep]), and not
+// that of an object of a snapshot that was changed in place, which is wrong anyway: it compares with
+// itself, and nothing is sent. Several writers assign the fields that each of them owns.
 //
 // If the resource has a UID, another object of its name is a conflict ([IsConflict]): a status is
 // about one object. A write of a status of which the server drops a part is [ErrDropped]. A kind

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -70,6 +71,32 @@ func TestAChangeThatAltersNothingEncodesNothing(t *testing.T) {
 		assert.NotSame(t, shown, same, "what is returned is the caller's own")
 		_, encoded = state("shut")
 		assert.NotZero(t, encoded)
+		break
+	}
+}
+
+// TestG10WhatAnUnchangedStatusReturnsIsTheCallersOwn: it shares nothing with the watch, nor with what
+// the function has assigned.
+func TestG10WhatAnUnchangedStatusReturnsIsTheCallersOwn(t *testing.T) {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+	}
+	client := katestest.NewServer(t, katestest.WithObjects(pod)).Client(t)
+	snapshots, err := kates.Watch[struct{ Pods []*corev1.Pod }](t.Context(), client)
+	require.NoError(t, err)
+	for snap, err := range snapshots.All(t.Context()) {
+		require.NoError(t, err)
+		shown := snap.Pods[0]
+		got, err := kates.ModifyStatus(t.Context(), client, shown, func(now *corev1.Pod) error {
+			now.Status = shown.Status
+			return nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, shown, got)
+		got.Status.Conditions[0].Status = corev1.ConditionFalse
+		assert.Equal(t, corev1.ConditionTrue, shown.Status.Conditions[0].Status)
 		break
 	}
 }

@@ -17,8 +17,12 @@ import (
 	objects "github.com/kates-go/kates/internal/object"
 )
 
-// PageSize is that of lists.
-const PageSize = 500
+// PageSize is that of lists, and of the first pages of streams. PageMost is that of their other
+// pages, at most.
+const (
+	PageSize = source.PageSize
+	PageMost = source.PageMost
+)
 
 // List makes one list, in pages.
 func (c *Core) List(ctx context.Context, r objects.Resource, s objects.Spec) ([]*unstructured.Unstructured, error) {

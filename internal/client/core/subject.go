@@ -76,9 +76,9 @@ func (c *Core) SubjectNamedBy(ctx context.Context, value any) (*Subject, error) 
 	if v := reflect.ValueOf(value); !ok || v.Kind() != reflect.Pointer || v.IsNil() || objects.IsWhole(o) {
 		return c.SubjectOf(ctx, value)
 	}
-	kind := c.KindOf(o)
-	if kind.Kind == "" || kind.Kind == "Secret" {
-		return c.SubjectOf(ctx, value)
+	said, kind := o.GetObjectKind().GroupVersionKind(), c.KindOf(o)
+	if kind.Kind == "" || kind.Kind == "Secret" || !said.Empty() && said != kind {
+		return c.SubjectOf(ctx, value) // it knows what half a kind stands for
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetGroupVersionKind(kind)

@@ -98,16 +98,26 @@ func viewed[T any](view *T, o *unstructured.Unstructured) (*unstructured.Unstruc
 	return jsonform.ToUnstructured(nil, view)
 }
 
+// copied returns a copy of what a watch holds, if that is a *T that copies itself as one.
+func copied[T any](part objects.Object) (view *T, typed bool) {
+	if _, typed = any(part).(*T); typed {
+		view, typed = any(part.DeepCopyObject()).(*T)
+	}
+	if !typed {
+		view = new(T)
+	}
+	return view, typed
+}
+
 // edit is the edit of a [modification]. What a watch holds as a *T is copied and compared as it is:
 // encoding the object would be most of the cost of a change that alters nothing.
 func edit[T any](m *modification, from *base, change func(*T) error) (before, after *unstructured.Unstructured, err error) {
 	fail := func(err error) (_, _ *unstructured.Unstructured, _ error) {
 		return nil, nil, m.object.Failed(m.op, err)
 	}
-	view := new(T)
-	part, typed := any(from.part).(*T)
+	view, typed := copied[T](from.part)
 	if typed {
-		view = any(from.part.DeepCopyObject()).(*T)
+		// it is compared below
 	} else if err := from.encode(); err != nil {
 		return fail(err)
 	} else if before, err = viewed(view, from.object); err != nil {
@@ -117,14 +127,16 @@ func edit[T any](m *modification, from *base, change func(*T) error) (before, af
 		return nil, nil, err
 	}
 	if typed {
-		if reflect.DeepEqual(part, view) {
-			m.same = view
+		if reflect.DeepEqual(any(from.part), any(view)) {
+			m.same, _ = copied[T](from.part) // the view may share memory with what change has
 			return nil, nil, nil
 		}
 		if err := from.encode(); err != nil {
 			return fail(err)
 		}
-		before = &unstructured.Unstructured{Object: from.object.Object}
+		if before, err = viewed(new(T), from.object); err != nil {
+			return fail(err)
+		}
 	}
 	if after, err = jsonform.ToUnstructured(nil, view); err != nil {
 		return fail(err)

@@ -87,12 +87,19 @@ func (f *Reflector) confirm(ctx context.Context) error {
 // listPaged takes the pages of one version straight into the next list.
 func (f *Reflector) listPaged(ctx context.Context) error {
 	var next List
-	rv, err := f.Requests.ListInPages(ctx, f.PageSize, func() func(runtime.Object) error {
+	size := f.PageSize
+	if size == 0 && f.pagesFailed {
+		size = source.PageSize
+	}
+	rv, err := f.Requests.ListInPages(ctx, size, func() func(runtime.Object) error {
 		next = f.sink.NewList(f.asked())
 		return next.Put
 	})
 	if next != nil {
 		defer next.Drop()
+	}
+	if ctx.Err() == nil {
+		f.pagesFailed = err != nil
 	}
 	if err != nil {
 		return err

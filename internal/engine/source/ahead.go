@@ -64,10 +64,11 @@ func (a *ahead) list(ctx context.Context, o metav1.ListOptions, put func(runtime
 	a.next = nil
 	if r == nil || !samePage(r.options, o) {
 		r.drop()
+		sized := o
 		if a.sizes != nil && o.Continue != "" && o.Limit > 0 {
-			o.Limit = a.sizes.next(o.Limit, a.sizes.remaining)
+			sized.Limit = a.sizes.next(o.Limit, a.sizes.remaining)
 		}
-		r = a.ask(ctx, o)
+		r = a.ask(ctx, sized)
 		r.open(a.source)
 	}
 	defer r.end()
@@ -96,7 +97,7 @@ func (a *ahead) list(ctx context.Context, o metav1.ListOptions, put func(runtime
 	})
 	a.quick = time.Since(begun) < unhurried
 	if a.sizes != nil && err == nil {
-		a.sizes.add(items, r.page.Bytes(), m.RemainingItemCount)
+		a.sizes.add(items, r.page.Bytes(), time.Since(begun), m.RemainingItemCount)
 	}
 	return m, r.why(err)
 }

@@ -102,6 +102,10 @@ type reading struct {
 
 // reads lists a book, page by page, or with one page ahead.
 func (b *book) reads(ctx context.Context, onePageAhead bool, put func(name string) error) (r reading) {
+	return b.readsIn(ctx, onePageAhead, nil, put)
+}
+
+func (b *book) readsIn(ctx context.Context, onePageAhead bool, of *sizes, put func(name string) error) (r reading) {
 	list := func(ctx context.Context, o metav1.ListOptions, put func(runtime.Object) error) (metav1.ListMeta, error) {
 		b.bound = pageTime(o)
 		p, err := b.OpenPage(ctx, o)
@@ -111,7 +115,7 @@ func (b *book) reads(ctx context.Context, onePageAhead bool, put func(name strin
 		return p.Items(put, nil)
 	}
 	if onePageAhead {
-		pages := &ahead{source: b, most: pageTime}
+		pages := &ahead{source: b, most: pageTime, sizes: of}
 		defer pages.close()
 		list = pages.list
 	}
@@ -154,9 +158,12 @@ func drawBook(t *rapid.T) map[string]leaf {
 	leaves := map[string]leaf{}
 	for i, token := range tokens {
 		l := leaf{
-			items: rapid.IntRange(0, 3).Draw(t, "items"), last: rapid.IntRange(0, 4).Draw(t, "last") == 0,
+			items: rapid.IntRange(0, 3).Draw(t, "items"), bytes: rapid.Int64Range(0, 9<<20).Draw(t, "bytes"), last: rapid.IntRange(0, 4).Draw(t, "last") == 0,
 			opens: seconds.Draw(t, "opens"), read: seconds.Draw(t, "read"),
 			opensErr: rapid.SampledFrom(errs).Draw(t, "error of the request"), readErr: rapid.SampledFrom(errs).Draw(t, "error of the page"),
+		}
+		if n := rapid.Int64Range(-3, 9000).Draw(t, "remaining"); n > 0 {
+			l.remaining = &n
 		}
 		if i != 5 && rapid.IntRange(0, 6).Draw(t, "goes on") > 0 {
 			l.next = tokens[1:][i%6] // a server may go on after a page without a limit
@@ -184,19 +191,23 @@ func TestG1OnePageAheadChangesNothingOfAList(t *testing.T) {
 			}
 			return nil
 		}
+		var of *sizes // of pages of any size it makes no other list, either
+		if rapid.Bool().Draw(rt, "by bytes") {
+			of = &sizes{}
+		}
 		var want, got reading
 		plain, early := &book{leaves: leaves}, &book{leaves: leaves}
 		synctest.Test(t, func(*testing.T) {
 			if ends < time.Hour { // when it ends differs: only that it ends, and that nothing is left
 				ctx, cancel := context.WithTimeout(context.Background(), ends)
 				defer cancel()
-				got = early.reads(ctx, true, put)
+				got = early.readsIn(ctx, true, of, put)
 				want = got
 				return
 			}
 			ctx := context.Background()
 			want = plain.reads(ctx, false, put)
-			got = early.reads(ctx, true, put)
+			got = early.readsIn(ctx, true, of, put)
 		})
 		if !assert.ObjectsAreEqual(want, got) {
 			rt.Fatalf("with one page ahead: %v, without: %v", got, want)
