@@ -20,11 +20,21 @@ import (
 // The needs of [Run] and [Watch] are [Watches]. Those of [RunEach] and of controllers are
 // [kates.Watches], with the queries that are for the struct: of a [HomeController] there is one
 // struct for the home cluster, and another one for the clusters. What [Targets] watch comes from
-// data: give a [kates.Query] for each kind that may come. A Lease is in the home cluster, whose
-// roles are those of kates.Rules.
+// data: give a [kates.Query] for each kind that may come.
+//
+// Leases are in the home cluster, and their rights in the roles that kates.Rules prints for that
+// cluster. A [kates.LeaderElection] or a [kates.Sharding] among the needs here says that the program
+// writes under a lease in this cluster, too. Then all that is written may be read.
 func Rules(ctx context.Context, c *kates.Client, name string, needs ...kates.Need) (*kates.Roles, error) {
 	system := &kates.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
-	return kates.Rules(ctx, c, name, append(slices.Clone(needs), kates.Uses(system, kates.CanGet))...)
+	all := append(slices.Clone(needs), kates.Uses(system, kates.CanGet))
+	for i, need := range all {
+		switch need.(type) {
+		case kates.LeaderElection, *kates.LeaderElection, kates.Sharding, *kates.Sharding:
+			all[i] = doors.Leased.(kates.Need)
+		}
+	}
+	return kates.Rules(ctx, c, name, all...)
 }
 
 // Watches is the need, in each cluster, of a program that watches a struct type by [Watch] or

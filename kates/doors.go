@@ -19,5 +19,6 @@ func init() {
 		return planFleet(run, options.([]RunOption))
 	}
 	doors.Need = func(needs any, err error) any { return foreign{needs.([]Need), err} }
+	doors.Leased = leased{}
 	doors.Watches = func(t reflect.Type, options any) any { return watches{t, options.([]RunOption)} }
 }

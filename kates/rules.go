@@ -152,6 +152,14 @@ func (n foreign) addRights(ctx context.Context, c *Client, to *rights.Set) error
 	return n.needs.addRights(ctx, c, to)
 }
 
+// leased is the need of what writes under a lease of another cluster: no Lease, but to read.
+type leased struct{}
+
+func (leased) addRights(_ context.Context, _ *Client, to *rights.Set) error {
+	to.Lease()
+	return nil
+}
+
 // Watches is the need of a program that watches a struct type: by [Watch], [WatchEach], [Run],
 // [RunEach], or a controller. The options are the same as there, and options that need no rights
 // do not matter. A field that comes later (`kates:",later"`) counts as if its query was there from
@@ -249,12 +257,16 @@ type Ability string
 
 // The abilities. Functions of package kates that write through a method have its ability.
 const (
-	CanGet          Ability = "get"          // [Client.Get], and [GetCached] of what is not watched
-	CanList         Ability = "list"         // [Client.List]
+	CanGet Ability = "get" // [Client.Get], and [GetCached] of what is not watched
+	// CanList is for [Client.List]. A Query with a NamespaceSelector also needs CanList of
+	// "namespaces", and so does CanDeleteAll.
+	CanList         Ability = "list"
 	CanCreate       Ability = "create"       // [Client.Create]
 	CanUpdate       Ability = "update"       // [Client.Update]
 	CanUpdateStatus Ability = "updateStatus" // [Client.UpdateStatus]
-	CanPatch        Ability = "patch"        // [Client.Patch]
+	// CanPatch is for [Client.Patch]. A JSON patch with [IfUID] or [IfResourceVersion] also needs
+	// CanGet: it tells a conflict from an invalid patch.
+	CanPatch        Ability = "patch"
 	CanApply        Ability = "apply"        // [Client.Apply], which may create the object
 	CanUpsert       Ability = "upsert"       // [Client.Upsert]
 	CanModify       Ability = "modify"       // [Modify], and what changes finalizers: [UnderFinalizer]
@@ -263,11 +275,14 @@ const (
 	CanDeleteAll    Ability = "deleteAll"    // [Client.DeleteAll]
 	CanReadLogs     Ability = "readLogs"     // [Client.PodLogs]
 
-	// CanApplyOwned is for the kinds of the objects of an [OwnedSet], and for those of its Kinds.
+	// CanApplyOwned is for the kinds of the objects of an [OwnedSet], and for those of its Kinds. If
+	// the owner has no namespace, or is in another cluster, and the set has no Existing, what is to
+	// be pruned is looked for in all namespaces: then the object of Uses has no namespace.
 	CanApplyOwned Ability = "applyOwned"
 	// CanOwn is for the kind of the Owner of an [OwnedSet], and of all that owns by
 	// [SetControllerReference]. Only a server with the admission plugin
-	// OwnerReferencesPermissionEnforcement asks for that right, as OpenShift's does.
+	// OwnerReferencesPermissionEnforcement asks for that right, as OpenShift's does. To change the
+	// owners of an object that exists, it also asks for CanDelete of the object.
 	CanOwn Ability = "own"
 )
 

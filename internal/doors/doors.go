@@ -28,6 +28,8 @@ var (
 	Fleet func(run FleetRun, options any) (any, error)
 	// Need makes a kates.Need of several, a []kates.Need, or one that fails with an error.
 	Need func(needs any, err error) any
+	// Leased is the kates.Need of what writes under a lease that another cluster has.
+	Leased any
 	// Watches is kates.Watches for a struct type and []kates.RunOption.
 	Watches func(t reflect.Type, options any) any
 	// Info is the type controller.Info, nil in a program without package controller, which sets it.

@@ -39,7 +39,7 @@ func checkAPI(ctx context.Context, out io.Writer, t *tree, version string) ([]st
 	if err != nil {
 		return nil, err
 	}
-	last := newest(all, false)
+	last := newest(before(all, version), false)
 	if last == "" {
 		fmt.Fprintln(out, "no version to compare the exported API with: this is the first")
 		return nil, nil

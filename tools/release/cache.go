@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/mod/module"
 )
@@ -33,7 +34,7 @@ func borrowCache(ctx context.Context, c *copied) (done func() error, err error) 
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		fmt.Fprintln(os.Stderr, "another process tries a release with this module cache: waiting for it")
-		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		if err := waitFor(ctx, lock); err != nil {
 			return nil, errors.Join(err, lock.Close())
 		}
 	}
@@ -47,6 +48,23 @@ func borrowCache(ctx context.Context, c *copied) (done func() error, err error) 
 		return nil, errors.Join(err, lock.Close())
 	}
 	return func() error { return errors.Join(remove(), lock.Close()) }, nil
+}
+
+// waitFor waits until a file is locked for this process.
+func waitFor(ctx context.Context, lock *os.File) error {
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
+	for {
+		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-again.C:
+		}
+	}
 }
 
 // forget removes a version of a module from a module cache.

@@ -68,6 +68,30 @@ func checkChangelog(t *tree, version string) ([]string, error) {
 	return append(problems, fmt.Sprintf("CHANGELOG.md has no section of %s: %s", version, example)), nil
 }
 
+// checkFetched says which versions of the change log have no tag here. Without its tag a version
+// looks as if it never was: nothing would be compared with it.
+func checkFetched(ctx context.Context, t *tree, version string) ([]string, error) {
+	text, err := os.ReadFile(filepath.Join(t.root, "CHANGELOG.md"))
+	if err != nil {
+		return nil, nil // checkChangelog says so
+	}
+	all, err := tags(ctx, t.root)
+	if err != nil {
+		return nil, err
+	}
+	var problems []string
+	for _, s := range sections(string(text)) {
+		tag := "v" + s.title
+		if _, err := time.Parse(time.DateOnly, s.date); err != nil || tag == version || !semver.IsValid(tag) {
+			continue
+		}
+		if !slices.Contains(all, tag) {
+			problems = append(problems, fmt.Sprintf("CHANGELOG.md:%d: there is no tag %s in this clone: git fetch --tags", s.line, tag))
+		}
+	}
+	return problems, nil
+}
+
 // problems says what is wrong with the section of the version that is released.
 func (s section) problems(example string) (problems []string) {
 	if _, err := time.Parse(time.DateOnly, s.date); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,6 +27,30 @@ func run(ctx context.Context, dir string, env []string, name string, args ...str
 		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, said)
 	}
 	return stdout.String(), nil
+}
+
+// trustEveryOwner has git work in a checkout that belongs to another user, as that of continuous
+// integration may, until the function that it returns is called. git reads this from a file alone:
+// what it is told otherwise it does not pass on to the git that it clones from.
+func trustEveryOwner() (undo func(), err error) {
+	const name = "GIT_CONFIG_GLOBAL"
+	file, err := os.CreateTemp("", "gitconfig-*")
+	if err != nil {
+		return nil, err
+	}
+	before, had := os.LookupEnv(name)
+	undo = func() {
+		_ = os.Remove(file.Name())
+		if _ = os.Unsetenv(name); had {
+			_ = os.Setenv(name, before)
+		}
+	}
+	_, err = file.WriteString("[safe]\n\tdirectory = *\n")
+	if err = errors.Join(err, file.Close(), os.Setenv(name, file.Name())); err != nil {
+		undo()
+		return nil, err
+	}
+	return undo, nil
 }
 
 // git runs git in a folder.

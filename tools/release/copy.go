@@ -185,4 +185,6 @@ func (c *copied) explain(out io.Writer) {
 	}
 	fmt.Fprintf(out, "\nNothing is tagged here and nothing is pushed. To publish:\n\n"+
 		"  git fetch %s 'refs/tags/*:refs/tags/*'\n  git push --atomic origin %s\n", c.source, strings.Join(tags, " "))
+	fmt.Fprintf(out, "\nThe commit of the tags is beside the branch. Make it an ancestor, so that what comes later counts as newer:\n\n"+
+		"  git merge --strategy ours --no-edit %s\n", c.version)
 }

@@ -27,6 +27,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"syscall"
 )
 
 func main() {
@@ -36,7 +37,7 @@ func main() {
 	flag.StringVar(&o.root, "root", ".", "the `folder` of the repository")
 	flag.BoolVar(&o.try, "try", false, "make and try what is in the tree, committed or not, and remove it")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := release(ctx, os.Stdout, o); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
@@ -69,6 +70,11 @@ func release(ctx context.Context, out io.Writer, o options) (err error) {
 			return err
 		}
 		defer os.RemoveAll(o.out)
+		trusted, err := trustEveryOwner()
+		if err != nil {
+			return err
+		}
+		defer trusted()
 	}
 	if o.version == "" || o.out == "" {
 		return errors.New("a version and a folder have to be given (make release VERSION=v1.2.3)")
@@ -137,6 +143,7 @@ func ready(ctx context.Context, out io.Writer, t *tree, o options) error {
 			func() ([]string, error) { return checkTags(ctx, t, o.version) },
 			func() ([]string, error) { return checkClean(ctx, t) },
 			func() ([]string, error) { return checkChangelog(t, o.version) },
+			func() ([]string, error) { return checkFetched(ctx, t, o.version) },
 			func() ([]string, error) { return checkDocuments(ctx, t, o.version) },
 			func() ([]string, error) { return checkAPI(ctx, out, t, o.version) })
 	}

@@ -33,9 +33,11 @@ func TestAVersionIsNew(t *testing.T) {
 		"a newer one":             {"v0.1.1", []string{"v0.1.0", "extra/v0.1.0"}, nil},
 		"a release candidate":     {"v0.2.0-rc.1", []string{"v0.1.0"}, nil},
 		"after a candidate":       {"v0.2.0", []string{"v0.2.0-rc.1"}, nil},
-		"the last one":            {"v0.1.0", []string{"v0.1.0"}, []string{"v0.1.0 is not newer than the last tag, v0.1.0"}},
+		"the last one":            {"v0.1.0", []string{"v0.1.0"}, []string{"v0.1.0 is not newer than the last tag of v0.1, v0.1.0"}},
 		"an older one":            {"v0.1.9", []string{"v0.9.0", "v0.10.0"}, []string{"v0.1.9 is not newer than the last tag, v0.10.0"}},
-		"its candidate comes now": {"v0.1.0-rc.2", []string{"v0.1.0"}, []string{"v0.1.0-rc.2 is not newer than the last tag, v0.1.0"}},
+		"its candidate comes now": {"v0.1.0-rc.2", []string{"v0.1.0"}, []string{"v0.1.0-rc.2 is not newer than the last tag of v0.1, v0.1.0"}},
+		"a fix of an older minor": {"v0.1.2", []string{"v0.1.1", "v0.2.0"}, nil},
+		"that fix comes again":    {"v0.1.1", []string{"v0.1.1", "v0.2.0"}, []string{"v0.1.1 is not newer than the last tag of v0.1, v0.1.1"}},
 		"a module has it":         {"v0.1.0", []string{"extra/v0.1.0"}, []string{"there is already a tag extra/v0.1.0"}},
 		"other tags":              {"v0.1.0", []string{"nightly", "tools/v9.0.0"}, nil},
 	} {
@@ -50,6 +52,44 @@ func TestAVersionIsNew(t *testing.T) {
 			r.git("tag", "--delete", tag)
 		}
 	}
+}
+
+func TestAVersionOfTheChangelogWithoutATagIsNamed(t *testing.T) {
+	r := newRepository(t)
+	r.write("CHANGELOG.md", "## 0.2.0 (2026-11-29)\n- New.\n\n## 0.1.0 (2026-01-01)\n- Old.\n\n## Before (2025-01-01)\n")
+	got, err := checkFetched(t.Context(), r.tree(), "v0.2.0")
+	must(t, err)
+	equal(t, got, "CHANGELOG.md:4: there is no tag v0.1.0 in this clone: git fetch --tags")
+	r.commit()
+	r.git("tag", "v0.1.0")
+	got, err = checkFetched(t.Context(), r.tree(), "v0.2.0")
+	must(t, err)
+	equal(t, got)
+}
+
+func TestATrialWorksInACheckoutOfAnotherUser(t *testing.T) {
+	r := newRepository(t)
+	r.commit()
+	t.Setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+	if _, err := gitFiles(t.Context(), r.dir); err == nil {
+		t.Error("git trusts every owner without being told")
+	}
+	undo, err := trustEveryOwner()
+	must(t, err)
+	_, err = gitFiles(t.Context(), r.dir)
+	must(t, err)
+	_, err = git(t.Context(), t.TempDir(), "clone", "--quiet", "--no-tags", r.dir, "copy")
+	must(t, err)
+	undo()
+	if _, err := gitFiles(t.Context(), r.dir); err == nil {
+		t.Error("git still trusts every owner")
+	}
+}
+
+func TestTheAPIIsComparedWithTheVersionBefore(t *testing.T) {
+	all := []string{"v0.1.0", "v0.1.1-rc.1", "v0.2.0", "extra/v0.1.5"}
+	equal(t, []string{newest(before(all, "v0.1.1"), false), newest(before(all, "v0.3.0"), false), newest(before(all, "v0.1.0"), false)},
+		"v0.1.0", "v0.2.0", "")
 }
 
 func TestWhatIsNotCommittedIsNamed(t *testing.T) {

@@ -74,8 +74,21 @@ func use(ctx context.Context, out io.Writer, c *copied, all fs.FS) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
+	cache, err := goEnv(ctx, "GOMODCACHE")
+	if err != nil {
+		return err
+	}
+	sums, err := goEnv(ctx, "GOSUMDB")
+	if err != nil {
+		return err
+	}
+	if c.version == trial {
+		sums = "off" // nobody gets a trial: what is in the module cache will do, without the network
+	}
 	env := []string{
-		"GOPROXY=file://" + filepath.ToSlash(c.proxy) + "," + configured,
+		// The go command takes what somebody has set for good (go env -w) where a variable is empty.
+		"GOENV=off", "GOMODCACHE=" + cache, "GOSUMDB=" + sums,
+		"GOPROXY=file://" + filepath.ToSlash(c.proxy) + ",file://" + filepath.ToSlash(filepath.Join(cache, "cache", "download")) + "," + configured,
 		"GOPRIVATE=", "GONOPROXY=", // with either the go command asks its cache before any proxy
 		"GONOSUMDB=" + strings.Trim(trusted+","+c.tree.prefix, ","),
 		"GOFLAGS=", // a user may have none
@@ -98,6 +111,9 @@ func use(ctx context.Context, out io.Writer, c *copied, all fs.FS) (err error) {
 	}
 	return errors.Join(failed...)
 }
+
+// programTime is how long a program of a user may run. It is for one that hangs.
+const programTime = 10 * time.Minute
 
 // useModule gets one module, and builds and runs programs.
 func (c *copied) useModule(ctx context.Context, env []string, m *goModule, all []program) error {
@@ -125,7 +141,9 @@ func (c *copied) useModule(ctx context.Context, env []string, m *goModule, all [
 		}
 	}
 	for _, p := range all {
-		printed, err := run(ctx, dir, nil, filepath.Join(dir, "bin", p.name))
+		limited, cancel := context.WithTimeout(ctx, programTime)
+		printed, err := run(limited, dir, nil, filepath.Join(dir, "bin", p.name))
+		cancel()
 		if err != nil {
 			return err
 		}

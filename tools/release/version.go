@@ -32,8 +32,12 @@ func checkTags(ctx context.Context, t *tree, version string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if last := newest(all, true); last != "" && semver.Compare(version, last) <= 0 {
-		return []string{fmt.Sprintf("%s is not newer than the last tag, %s", version, last)}, nil
+	last, of := newest(all, true), ""
+	if patched := ofMinor(all, version); len(patched) > 0 { // an older minor version gets fixes, too
+		last, of = newest(patched, true), " of "+semver.MajorMinor(version)
+	}
+	if last != "" && semver.Compare(version, last) <= 0 {
+		return []string{fmt.Sprintf("%s is not newer than the last tag%s, %s", version, of, last)}, nil
 	}
 	var problems []string
 	for _, m := range t.released() {
@@ -42,6 +46,26 @@ func checkTags(ctx context.Context, t *tree, version string) ([]string, error) {
 		}
 	}
 	return problems, nil
+}
+
+// ofMinor returns the tags of the root that are of a version's minor version.
+func ofMinor(tags []string, version string) (of []string) {
+	for _, tag := range tags {
+		if semver.IsValid(tag) && semver.MajorMinor(tag) == semver.MajorMinor(version) {
+			of = append(of, tag)
+		}
+	}
+	return of
+}
+
+// before returns the tags of the root that are of versions before another one.
+func before(tags []string, version string) (earlier []string) {
+	for _, tag := range tags {
+		if semver.IsValid(tag) && semver.Compare(tag, version) < 0 {
+			earlier = append(earlier, tag)
+		}
+	}
+	return earlier
 }
 
 // newest returns the newest version of the root among tags, or "".

@@ -30,11 +30,11 @@ func (c *Compiler) Rights(ctx context.Context, to *rights.Set, w Wanted, all []W
 	}
 	for _, watch := range watches(q, r) {
 		right := rights.Right{Group: r.Group, Resource: r.Resource, Namespace: watch.Namespace}
+		right.Name = nameIn(watch)
+		to.Add(right, "list", "watch")
 		if asked {
 			to.Add(right, "get")
 		}
-		right.Name = nameIn(watch)
-		to.Add(right, "list", "watch")
 		if watch.Namespace != "" { // its roles are deleted with it
 			of := namespaces
 			of.Name = watch.Namespace
