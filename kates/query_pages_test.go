@@ -2,6 +2,7 @@ package kates_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,7 +19,7 @@ import (
 
 // pagesOf watches n config maps of so many bytes each, and returns the sizes of the pages that were
 // asked for.
-func pagesOf[S any](t *testing.T, n, bytes int, size int64) (limits []string) {
+func pagesOf[S any](t *testing.T, n, bytes int, size int64, faults ...func(*katestest.Faults)) (limits []string) {
 	t.Helper()
 	objects := make([]kates.Object, n)
 	for i := range objects {
@@ -27,9 +28,12 @@ func pagesOf[S any](t *testing.T, n, bytes int, size int64) (limits []string) {
 			Data:       map[string]string{"text": strings.Repeat("x", bytes)},
 		}
 	}
-	server, faults := katestest.NewServer(t, katestest.WithObjects(objects...)), katestest.NewFaults(t, 1)
+	server, wire := katestest.NewServer(t, katestest.WithObjects(objects...)), katestest.NewFaults(t, 1)
+	for _, fault := range faults {
+		fault(wire)
+	}
 	config := rest.CopyConfig(server.Config)
-	config.Wrap(faults.Wrap)
+	config.Wrap(wire.Wrap)
 	c, err := kates.NewClientFromRESTConfig(config, kates.Tuning{Lists: kates.PagedLists, PageSize: size})
 	require.NoError(t, err)
 	defer c.Close()
@@ -39,7 +43,7 @@ func pagesOf[S any](t *testing.T, n, bytes int, size int64) (limits []string) {
 		require.NoError(t, err)
 		break
 	}
-	for _, r := range faults.Requests(katestest.Match{Verb: "list", Resource: "configmaps"}) {
+	for _, r := range wire.Requests(katestest.Match{Verb: "list", Resource: "configmaps"}) {
 		limits = append(limits, r.Query.Get("limit"))
 	}
 	return limits
@@ -64,4 +68,21 @@ func pagesOfAnyForm(t *testing.T) {
 	assert.Equal(t, []string{"500", "200"}, large[:2], "two pages of about 4 MiB are left")
 	assert.Len(t, large, 3)
 	assert.Equal(t, []string{"500", "500", "500"}, pagesOf[typed](t, 1200, 1<<10, 500), "a size that somebody has chosen stays")
+}
+
+// TestG1AListOfWhichALargePageNeverComesHasSmallPagesThen: a proxy, or a slow way, cuts what is
+// longer than a page of 500.
+func TestG1AListOfWhichALargePageNeverComesHasSmallPagesThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type typed struct{ Maps []*corev1.ConfigMap }
+		cut := func(wire *katestest.Faults) {
+			wire.On(katestest.Match{Verb: "list", Resource: "configmaps", Where: func(r katestest.Request) bool {
+				n, _ := strconv.Atoi(r.Query.Get("limit"))
+				return n > 500
+			}}).Cut(10_000)
+		}
+		limits := pagesOf[typed](t, 1200, 1<<10, 0, cut)
+		require.Len(t, limits, 5)
+		assert.Equal(t, []string{"500", "500", "500"}, limits[2:], "after %v", limits[:2])
+	})
 }
