@@ -1,11 +1,13 @@
 package kates_test
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -37,9 +39,11 @@ func pagesOf[S any](t *testing.T, n, bytes int, size int64, faults ...func(*kate
 	c, err := kates.NewClientFromRESTConfig(config, kates.Tuning{Lists: kates.PagedLists, PageSize: size})
 	require.NoError(t, err)
 	defer c.Close()
-	snapshots, err := kates.Watch[S](t.Context(), c)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // of the bubble's clock
+	defer cancel()
+	snapshots, err := kates.Watch[S](ctx, c)
 	require.NoError(t, err)
-	for _, err := range snapshots.All(t.Context()) {
+	for _, err := range snapshots.All(ctx) {
 		require.NoError(t, err)
 		break
 	}
