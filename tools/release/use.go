@@ -87,7 +87,8 @@ func use(ctx context.Context, out io.Writer, c *copied, all fs.FS) (err error) {
 	}
 	env := []string{
 		// The go command takes what somebody has set for good (go env -w) where a variable is empty.
-		"GOENV=off", "GOMODCACHE=" + cache, "GOSUMDB=" + sums,
+		"GOENV=off", "GODEBUG=goindex=0", // the index of a module's files would outlive the version in the cache
+		"GOMODCACHE=" + cache, "GOSUMDB=" + sums,
 		"GOPROXY=file://" + filepath.ToSlash(c.proxy) + ",file://" + filepath.ToSlash(filepath.Join(cache, "cache", "download")) + "," + configured,
 		"GOPRIVATE=", "GONOPROXY=", // with either the go command asks its cache before any proxy
 		"GONOSUMDB=" + strings.Trim(trusted+","+c.tree.prefix, ","),
