@@ -147,7 +147,7 @@
 //	Result{}, and RequeueAfter: 0, which is it  Done; RequeueAfter(0) asks for another reconcile at once
 //	MaxConcurrentReconciles, RateLimiter        kates.WithWorkers, kates.WithBackoff
 //	obj.Status.X = x; Status().Update(obj)      Root is read-only: kates.ModifyStatus
-//	retry.RetryOnConflict                       kates.ModifyStatus retries by itself, as kates.Modify does
+//	retry.RetryOnConflict                       kates.ModifyStatus and kates.Modify retry
 //	CreateOrUpdate, SetControllerReference      Client.ApplyOwned
 //	AddFinalizer, RemoveFinalizer               kates.UnderFinalizer
 //	EventRecorder                               kates/events

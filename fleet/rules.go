@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kates-go/kates/internal/doors"
@@ -23,10 +24,10 @@ import (
 // data: give a [kates.Query] for each kind that may come.
 //
 // Leases are in the home cluster, and their rights in the roles that kates.Rules prints for that
-// cluster. A [kates.LeaderElection] or a [kates.Sharding] among the needs here says that the program
-// writes under a lease in this cluster, too. Then all that is written may be read.
+// cluster. A [kates.LeaderElection] or a [kates.Sharding] among the needs here says that the
+// program writes under a lease in this cluster, too. Then all that is written may be read.
 func Rules(ctx context.Context, c *kates.Client, name string, needs ...kates.Need) (*kates.Roles, error) {
-	system := &kates.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
 	all := append(slices.Clone(needs), kates.Uses(system, kates.CanGet))
 	for i, need := range all {
 		switch need.(type) {

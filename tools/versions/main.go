@@ -73,7 +73,7 @@ func (r runner) one(version string, out, errs io.Writer) outcome {
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(out, lines), errs
 	start := r.now()
 	o.err = cmd.Run()
-	lines.end()
+	lines.flushLastLine()
 	o.took = r.now().Sub(start)
 	return o
 }
@@ -148,8 +148,8 @@ func (r *reader) Write(p []byte) (int, error) {
 	}
 }
 
-// end hands on a line that has no end.
-func (r *reader) end() {
+// flushLastLine hands on a line that no newline has ended.
+func (r *reader) flushLastLine() {
 	if len(r.rest) > 0 {
 		r.line(string(r.rest))
 		r.rest = nil

@@ -51,8 +51,8 @@ type Reflector struct {
 	streamed bool         // lists are streamed, until the server refuses
 	watchRV  string       // from which the watch goes on
 	doubt    doubt
-	// pagesFailed: the last list in pages has failed. The next one has small pages: those whose size
-	// followed the objects may have been too much for the server, or for the way.
+	// pagesFailed: the last list in pages has failed. The next one has small pages. Those whose
+	// size followed the objects may have been too much for the server, or for the way.
 	pagesFailed bool
 
 	mu    lockorder.Mutex[lockorder.Reflector]

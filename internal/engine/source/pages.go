@@ -145,8 +145,8 @@ func pageTime(o metav1.ListOptions) time.Duration {
 }
 
 // ListInPages lists in pages of a size, as [Pages] does. Where the source allows it, each page is
-// asked for while the one before is read. Without a size, the first page has [PageSize] objects. The
-// others have about 4 MiB, by the size of the objects that have come.
+// asked for while the one before is read. Without a size, the first page has [PageSize] objects.
+// The others have about 4 MiB, by the size of the objects that have come.
 func (r Requests) ListInPages(ctx context.Context, size int64, start func() func(runtime.Object) error) (rv string, err error) {
 	o, list := r.Options(), r.page
 	o.Limit = cmp.Or(max(size, 0), PageSize)
